@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, ioctl_fionbio};
+use rustix::io::{Errno, ioctl_fionbio, ioctl_fionread};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::books::Books;
@@ -77,6 +77,8 @@ pub(super) struct FeedLine {
     passed_over: Option<FeedSequence>,
     /// It has ended, for this reason if there is one.
     closed: Option<Option<CloseReason>>,
+    /// Bytes that were read of the socket in all.
+    received: u64,
 }
 
 impl FeedLine {
@@ -102,6 +104,7 @@ impl FeedLine {
             given_up: 0,
             passed_over: None,
             closed: None,
+            received: 0,
         })
     }
 
@@ -156,22 +159,26 @@ impl FeedLine {
         }
     }
 
-    /// Asks for a snapshot and reads it; passes over all that comes in front of it. After a call that has
-    /// ended too soon, the same snapshot is waited for and read on.
-    pub(super) fn snapshot(&mut self) -> Result<Books, FeedConnectError> {
+    /// Asks for a snapshot and reads it; passes over all that comes in front of it. `None` if it is late. After a
+    /// call that has ended too soon, the same snapshot is waited for and read on.
+    pub(super) fn snapshot(&mut self) -> Result<Option<Books>, FeedConnectError> {
         let mut arriving = match self.arriving.take() {
             Some(arriving) => arriving,
-            None => Arriving { head: self.head()?, body: Vec::new() },
+            None => match self.head()? {
+                Some(head) => Arriving { head, body: Vec::new() },
+                None => return Ok(None),
+            },
         };
-        if let Err(error) = self.read_on(&mut arriving) {
+        let is_whole = self.read_on(&mut arriving);
+        if !matches!(is_whole, Ok(true)) {
             self.arriving = Some(arriving);
-            return Err(error);
+            return is_whole.map(|_| None);
         }
         let books = Books::from_snapshot(&arriving.head, bytemuck::cast_slice(&arriving.body));
         if books.is_err() {
             self.passed_over = Some(arriving.head.sequence);
         }
-        Ok(books?)
+        Ok(Some(books?))
     }
 
     /// The snapshot that was asked for is waited for no longer. Gives the sequence of one whose head has come,
@@ -191,15 +198,16 @@ impl FeedLine {
         core::mem::replace(&mut self.is_owed, false)
     }
 
-    /// The head of the next snapshot, which is asked for unless it was.
-    fn head(&mut self) -> Result<FeedSnapshot, FeedConnectError> {
+    /// The head of the next snapshot, which is asked for unless it was. `None` if it is late.
+    fn head(&mut self) -> Result<Option<FeedSnapshot>, FeedConnectError> {
         let mut message = SlotWords::default();
         let begin = Instant::now();
         // The engine sends it still.
         while self.given_up > 0 {
             match self.next(&mut message)? {
                 Some(came) => self.pass_over(came, &message),
-                None => self.await_more(begin)?,
+                None if self.await_more(begin) => {}
+                None => return Ok(None),
             }
         }
         if !self.is_owed {
@@ -217,7 +225,8 @@ impl FeedLine {
             match self.next(&mut message)? {
                 Some(Came::Snapshot(head)) => break head,
                 Some(came) => self.pass_over(came, &message),
-                None => self.await_more(begin)?,
+                None if self.await_more(begin) => {}
+                None => return Ok(None),
             }
         };
         self.is_owed = false;
@@ -229,7 +238,7 @@ impl FeedLine {
             self.passed_over = Some(head.sequence);
             return Err(FeedConnectError::TooLong { bytes, most });
         }
-        Ok(head)
+        Ok(Some(head))
     }
 
     /// Nobody reads this: whoever goes on without the snapshot goes on behind it.
@@ -241,15 +250,16 @@ impl FeedLine {
         };
     }
 
-    /// The messages of a snapshot. Memory grows with what has come, not with what was announced.
-    fn read_on(&mut self, arriving: &mut Arriving) -> Result<(), FeedConnectError> {
+    /// The messages of a snapshot; false if they are late. Memory grows with what has come, not with what was
+    /// announced.
+    fn read_on(&mut self, arriving: &mut Arriving) -> Result<bool, FeedConnectError> {
         let mut heard = Instant::now();
         while arriving.left() > 0 {
             let Some(frame) = self.buffer.peek()? else {
                 if self.receive()? {
                     heard = Instant::now();
-                } else {
-                    self.await_more(heard)?;
+                } else if !self.await_more(heard) {
+                    return Ok(false);
                 }
                 continue;
             };
@@ -262,7 +272,18 @@ impl FeedLine {
             bytemuck::cast_slice_mut(&mut arriving.body[from..]).copy_from_slice(frame);
             self.buffer.take(length);
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Bytes that were taken out of the buffer in all.
+    pub(super) const fn taken(&self) -> u64 {
+        self.received - self.buffer.len() as u64
+    }
+
+    /// The same once all is taken that is there now.
+    pub(super) fn there(&self) -> u64 {
+        // What cannot be asked is told by the next read.
+        self.received + ioctl_fionread(&self.socket).unwrap_or(0)
     }
 
     /// The engine's last heartbeat that was read.
@@ -293,11 +314,13 @@ impl FeedLine {
         let _ready = poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&timeout));
     }
 
-    /// Sleeps until something comes; an error once that has taken too long since `begin`.
-    fn await_more(&self, begin: Instant) -> io::Result<()> {
-        let left = self.timeout.checked_sub(begin.elapsed()).ok_or(io::ErrorKind::TimedOut)?;
-        self.sleep(left);
-        Ok(())
+    /// Sleeps until something comes; false once that has taken too long since `begin`.
+    fn await_more(&self, begin: Instant) -> bool {
+        let left = self.timeout.checked_sub(begin.elapsed());
+        if let Some(left) = left {
+            self.sleep(left);
+        }
+        left.is_some()
     }
 
     /// Reads what the socket has; false when it has nothing.
@@ -310,6 +333,7 @@ impl FeedLine {
                 Ok((0, _)) => break,
                 Ok((count, _)) => {
                     self.buffer.filled(count);
+                    self.received += count as u64;
                     self.heard = Instant::now();
                     // An engine that has ended takes nothing more, and what it said last is still to be
                     // read: a fault is told once that has been.
@@ -370,142 +394,4 @@ impl FeedLine {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::message::enums::SymbolStatus;
-    use crate::message::feed::{FeedSymbolChanged, FeedTrade};
-    use crate::message::stream::SessionClosed;
-    use crate::text::Name;
-    use crate::units::SymbolId;
-    use std::io::{Read, Write};
-    use std::os::unix::net::UnixStream;
-    use std::path::PathBuf;
-
-    /// A line whose heartbeat is always due, to an engine that has sent a message and its last word, and
-    /// has closed the connection.
-    fn ended() -> FeedLine {
-        let (near, mut far) = UnixStream::pair().unwrap();
-        let options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
-        let line = FeedLine::new(near.into(), &options, Some(Duration::ZERO)).unwrap();
-        let reason = CloseReason::FeedEnded.to_wire();
-        far.write_all(bytemuck::bytes_of(&FeedTrade::default())).unwrap();
-        let closed = SessionClosed { reason, ..Default::default() };
-        far.write_all(bytemuck::bytes_of(&closed)).unwrap();
-        line
-    }
-
-    fn is_last_word(error: &FeedConnectError) -> bool {
-        matches!(error, FeedConnectError::Closed { reason: Some(CloseReason::FeedEnded) })
-    }
-
-    #[test]
-    fn a_heartbeat_to_an_engine_that_has_ended_hides_nothing_that_it_said() {
-        let (mut line, mut message) = (ended(), SlotWords::default());
-        assert!(matches!(line.next(&mut message), Ok(Some(Came::Message))));
-        assert!(is_last_word(&line.next(&mut message).unwrap_err()));
-        assert!(is_last_word(&ended().snapshot().unwrap_err()), "nor does a request");
-    }
-
-    /// What comes of a snapshot that announces so many bytes, and of which one symbol comes.
-    fn snapshot_of(bytes: u64) -> FeedConnectError {
-        let (near, mut far) = UnixStream::pair().unwrap();
-        let mut options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
-        options.snapshot_bytes_max = 1000;
-        options.timeout = Duration::from_millis(20);
-        let mut line = FeedLine::new(near.into(), &options, None).unwrap();
-        let head = FeedSnapshot { bytes, symbols: 1, ..Default::default() };
-        far.write_all(bytemuck::bytes_of(&head)).unwrap();
-        far.write_all(bytemuck::bytes_of(&FeedSymbolChanged::default())).unwrap();
-        line.snapshot().unwrap_err()
-    }
-
-    #[test]
-    fn a_snapshot_is_as_long_as_it_says_and_no_longer_than_is_taken() {
-        let symbol = size_of::<FeedSymbolChanged>() as u64;
-        assert!(matches!(snapshot_of(1001), FeedConnectError::TooLong { bytes: 1001, most: 1000 }));
-        assert!(matches!(snapshot_of(symbol - 8), FeedConnectError::Unexpected(_)));
-        let late = snapshot_of(symbol + 8);
-        assert!(matches!(late, FeedConnectError::Io(_)), "the rest never comes: {late}");
-        assert!(matches!(snapshot_of(symbol), FeedConnectError::Snapshot(_)), "no status is 0");
-    }
-
-    #[test]
-    fn a_snapshot_that_is_late_is_waited_for_and_not_asked_for_again() {
-        let (near, mut far) = UnixStream::pair().unwrap();
-        let mut options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
-        options.timeout = Duration::from_millis(20);
-        let mut line = FeedLine::new(near.into(), &options, None).unwrap();
-        let is_late = |line: &mut FeedLine| {
-            let late = line.snapshot().unwrap_err();
-            assert!(
-                matches!(&late, FeedConnectError::Io(error)
-                if error.kind() == io::ErrorKind::TimedOut),
-                "{late}"
-            );
-        };
-        let bytes = 2 * size_of::<FeedSymbolChanged>() as u64;
-        let head =
-            FeedSnapshot { bytes, symbols: 2, sequence: FeedSequence(7), ..Default::default() };
-        let symbol = |symbol| FeedSymbolChanged {
-            symbol: SymbolId(symbol),
-            status: SymbolStatus::Trading.to_wire(),
-            ..Default::default()
-        };
-        is_late(&mut line);
-        is_late(&mut line);
-        far.write_all(bytemuck::bytes_of(&head)).unwrap();
-        is_late(&mut line);
-        far.write_all(bytemuck::bytes_of(&symbol(0))).unwrap();
-        is_late(&mut line);
-        far.write_all(bytemuck::bytes_of(&symbol(1))).unwrap();
-        let books = line.snapshot().unwrap();
-        assert_eq!(books.sequence(), FeedSequence(7));
-        // What comes behind it is the next one's, which is asked for.
-        is_late(&mut line);
-        drop(line);
-        let mut said = Vec::new();
-        far.read_to_end(&mut said).unwrap();
-        assert_eq!(said.len(), 2 * size_of::<FeedRequest>(), "two snapshots were asked for");
-    }
-
-    #[test]
-    fn a_snapshot_may_take_for_ever() {
-        let (near, mut far) = UnixStream::pair().unwrap();
-        let mut options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
-        options.timeout = Duration::MAX;
-        let mut line = FeedLine::new(near.into(), &options, None).unwrap();
-        let status = SymbolStatus::Trading.to_wire();
-        let symbol = FeedSymbolChanged { status, ..Default::default() };
-        let bytes = size_of::<FeedSymbolChanged>() as u64;
-        let head = FeedSnapshot { bytes, symbols: 1, ..Default::default() };
-        far.write_all(bytemuck::bytes_of(&head)).unwrap();
-        far.write_all(bytemuck::bytes_of(&symbol)).unwrap();
-        assert_eq!(line.snapshot().unwrap().symbols().len(), 1);
-    }
-
-    #[test]
-    fn an_engine_of_which_nothing_comes_is_given_up_and_one_that_says_something_is_not() {
-        let interval = Duration::from_millis(100);
-        let (near, mut far) = UnixStream::pair().unwrap();
-        let options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
-        let mut line = FeedLine::new(near.into(), &options, Some(interval)).unwrap();
-        let mut message = SlotWords::default();
-        let mut heard = Instant::now();
-        for _ in 0..2 * SILENT_INTERVALS {
-            std::thread::sleep(interval / 2);
-            far.write_all(bytemuck::bytes_of(&Heartbeat::default())).unwrap();
-            heard = Instant::now();
-            assert!(matches!(line.next(&mut message), Ok(None)));
-        }
-        let error = loop {
-            match line.next(&mut message) {
-                Ok(None) => std::thread::yield_now(),
-                Ok(came) => panic!("{came:?}"),
-                Err(error) => break error,
-            }
-        };
-        let is_silent =
-            matches!(error, FeedConnectError::Closed { reason: Some(CloseReason::Silent) });
-        assert!(is_silent && heard.elapsed() >= interval * SILENT_INTERVALS, "{error}");
-    }
-}
+mod tests;

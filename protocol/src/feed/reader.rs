@@ -39,7 +39,11 @@ pub enum FeedError {
     /// The engine ended, or its feed did, and everything was read.
     #[error("the feed has ended behind message {0}")]
     Ended(FeedSequence),
-    /// A snapshot did not come, or the connection is of no more use.
+    /// No snapshot came within [`FeedOptions::timeout`], or it stopped coming for so long. The connection is
+    /// sound: the next [`recover`](FeedReader::recover) or [`follow`](FeedReader::follow) waits for the same one.
+    #[error("the snapshot that was asked for is late")]
+    SnapshotLate,
+    /// A snapshot is none that this reader takes, or the connection is of no more use.
     #[error(transparent)]
     Connection(#[from] FeedConnectError),
     /// The feed overtook every snapshot while it came: this reader, or its ring, is too small for it.
@@ -114,9 +118,10 @@ impl StreamSource {
     }
 
     /// What came in front of a snapshot that did not come was passed over.
-    fn lost(&mut self, error: FeedConnectError) -> FeedError {
-        self.overrun.get_or_insert(Overrun { expected: self.next, found: self.next });
-        self.fault(error)
+    const fn lost(&mut self) {
+        if self.overrun.is_none() {
+            self.overrun = Some(Overrun { expected: self.next, found: self.next });
+        }
     }
 
     const fn missed(&mut self, gap: FeedGap) -> Overrun {
@@ -132,12 +137,15 @@ impl StreamSource {
         Err(BookError::Sequence { last: self.last(), found })
     }
 
-    /// Passes over all that has come.
-    fn skip(&mut self, line: &mut FeedLine, message: &mut SlotWords) {
-        loop {
-            self.overrun = None;
+    /// Passes over what has come in the connection's first `there` bytes, with the message that they end in.
+    fn skip(&mut self, line: &mut FeedLine, there: u64, message: &mut SlotWords) {
+        self.overrun = None;
+        if let Some(last) = line.give_up() {
+            *self = Self::behind(last);
+        }
+        while line.taken() < there {
             match self.poll(line, message) {
-                Ok(true) | Err(FeedError::Overrun(_)) => {}
+                Ok(true) | Err(FeedError::Overrun(_)) => self.overrun = None,
                 // An error is told by the next poll too.
                 Ok(false) | Err(_) => return,
             }
@@ -303,8 +311,8 @@ impl FeedReader {
             .map_err(|source| FeedError::Decode { sequence, source })
     }
 
-    /// Passes over everything that is published, or over a stream has come: for readers of trades, who
-    /// need no books.
+    /// Passes over everything that is published, or over a stream has come when it is called, however much comes
+    /// meanwhile: for readers of trades, who need no books.
     pub fn skip(&mut self) {
         match &mut self.source {
             Source::Ring(ring) => {
@@ -316,7 +324,10 @@ impl FeedReader {
                 // What is written may be more than a lap ahead of what is published.
                 ring.seek(polled.map_or_else(|overrun| overrun.found, |_| behind));
             }
-            Source::Stream(stream) => stream.skip(&mut self.line, &mut self.message),
+            Source::Stream(stream) => {
+                let there = self.line.there();
+                stream.skip(&mut self.line, there, &mut self.message);
+            }
         }
     }
 
@@ -324,25 +335,31 @@ impl FeedReader {
     /// is there.
     ///
     /// # Errors
-    /// If no snapshot comes within [`FeedOptions::timeout`], one is longer than this reader takes, or the feed
+    /// If no snapshot comes within [`FeedOptions::timeout`] ([`FeedError::SnapshotLate`]), one is longer than this reader takes, or the feed
     /// overtakes each. The next call waits for the one that was asked for, and asks anew behind one that is too
     /// long; until one has come, a poll over a stream says that messages are missing.
     pub fn recover(&mut self) -> Result<Books, FeedError> {
         for _ in 0..ATTEMPTS {
-            let books = self.line.snapshot();
-            let (books, is_overtaken) = match &mut self.source {
+            let came = self.line.snapshot();
+            if let (Source::Stream(stream), Err(_) | Ok(None)) = (&mut self.source, &came) {
+                stream.lost();
+            }
+            let books = came.map_err(|error| match &self.source {
+                Source::Ring(_) => error.into(),
+                Source::Stream(stream) => stream.fault(error),
+            });
+            let books = books?.ok_or(FeedError::SnapshotLate)?;
+            let is_overtaken = match &mut self.source {
                 Source::Ring(ring) => {
-                    let books = books?;
                     ring.seek(books.sequence());
                     let polled = ring.poll(&mut self.message);
                     ring.seek(books.sequence());
-                    (books, polled.is_err())
+                    polled.is_err()
                 }
                 // The engine goes on behind the snapshot, or says that it could not.
                 Source::Stream(stream) => {
-                    let books = books.map_err(|error| stream.lost(error))?;
                     *stream = StreamSource::behind(books.sequence());
-                    (books, false)
+                    false
                 }
             };
             if !is_overtaken {

@@ -57,7 +57,7 @@ fn snapshot(sequence: u64) -> (FeedSnapshot, FeedSymbolChanged) {
 
 fn is_late(reader: &mut FeedReader) {
     let late = reader.recover().unwrap_err();
-    assert!(matches!(late, FeedError::Connection(FeedConnectError::Io(_))), "{late}");
+    assert!(matches!(late, FeedError::SnapshotLate), "{late}");
 }
 
 fn read(reader: &mut FeedReader) -> Option<FeedSequence> {
@@ -283,4 +283,25 @@ fn who_skips_behind_a_batch_that_is_longer_than_the_ring_reads_the_rest_of_it() 
     broadcaster.publish();
     reader.skip();
     assert_eq!(read(&mut reader), None);
+}
+
+#[test]
+fn who_skips_passes_over_what_was_there_and_not_over_what_comes_meanwhile() {
+    let (mut reader, mut far) = reader();
+    (1..=4).for_each(|sequence| say(&mut far, &trade(sequence)));
+    assert_eq!(read(&mut reader), Some(FeedSequence(1)));
+    let there = reader.line.there();
+    assert_eq!(there, 4 * size_of::<FeedTrade>() as u64);
+    // From here on it comes meanwhile.
+    let gap = FeedGap { from: FeedSequence(5), next: FeedSequence(8), ..Default::default() };
+    say(&mut far, &gap);
+    say(&mut far, &trade(8));
+    let Source::Stream(stream) = &mut reader.source else { panic!("it reads a stream") };
+    stream.skip(&mut reader.line, there, &mut reader.message);
+    assert_eq!(reader.next_sequence(), FeedSequence(5));
+    assert!(matches!(reader.poll(), Err(FeedError::Overrun(_))), "nothing of it is passed over");
+    reader.skip();
+    assert!(reader.poll().unwrap().is_none(), "all of it was there");
+    say(&mut far, &trade(9));
+    assert_eq!(read(&mut reader), Some(FeedSequence(9)));
 }

@@ -1,0 +1,137 @@
+//! What comes over the socket of a feed connection: snapshots that are late or too long, heartbeats, the end.
+
+use super::*;
+use crate::message::enums::SymbolStatus;
+use crate::message::feed::{FeedSymbolChanged, FeedTrade};
+use crate::message::stream::SessionClosed;
+use crate::text::Name;
+use crate::units::SymbolId;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+/// A line whose heartbeat is always due, to an engine that has sent a message and its last word, and
+/// has closed the connection.
+fn ended() -> FeedLine {
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
+    let line = FeedLine::new(near.into(), &options, Some(Duration::ZERO)).unwrap();
+    let reason = CloseReason::FeedEnded.to_wire();
+    far.write_all(bytemuck::bytes_of(&FeedTrade::default())).unwrap();
+    let closed = SessionClosed { reason, ..Default::default() };
+    far.write_all(bytemuck::bytes_of(&closed)).unwrap();
+    line
+}
+
+fn is_last_word(error: &FeedConnectError) -> bool {
+    matches!(error, FeedConnectError::Closed { reason: Some(CloseReason::FeedEnded) })
+}
+
+#[test]
+fn a_heartbeat_to_an_engine_that_has_ended_hides_nothing_that_it_said() {
+    let (mut line, mut message) = (ended(), SlotWords::default());
+    assert!(matches!(line.next(&mut message), Ok(Some(Came::Message))));
+    assert!(is_last_word(&line.next(&mut message).unwrap_err()));
+    assert!(is_last_word(&ended().snapshot().unwrap_err()), "nor does a request");
+}
+
+/// What is wrong with a snapshot that announces so many bytes, and of which one symbol comes; `None` if it is
+/// late.
+fn snapshot_of(bytes: u64) -> Option<FeedConnectError> {
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let mut options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
+    options.snapshot_bytes_max = 1000;
+    options.timeout = Duration::from_millis(20);
+    let mut line = FeedLine::new(near.into(), &options, None).unwrap();
+    let head = FeedSnapshot { bytes, symbols: 1, ..Default::default() };
+    far.write_all(bytemuck::bytes_of(&head)).unwrap();
+    far.write_all(bytemuck::bytes_of(&FeedSymbolChanged::default())).unwrap();
+    let came = line.snapshot();
+    assert!(!matches!(came, Ok(Some(_))));
+    came.err()
+}
+
+#[test]
+fn a_snapshot_is_as_long_as_it_says_and_no_longer_than_is_taken() {
+    let symbol = size_of::<FeedSymbolChanged>() as u64;
+    assert!(matches!(
+        snapshot_of(1001),
+        Some(FeedConnectError::TooLong { bytes: 1001, most: 1000 })
+    ));
+    assert!(matches!(snapshot_of(symbol - 8), Some(FeedConnectError::Unexpected(_))));
+    assert!(snapshot_of(symbol + 8).is_none(), "the rest never comes");
+    assert!(matches!(snapshot_of(symbol), Some(FeedConnectError::Snapshot(_))), "no status is 0");
+}
+
+#[test]
+fn a_snapshot_that_is_late_is_waited_for_and_not_asked_for_again() {
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let mut options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
+    options.timeout = Duration::from_millis(20);
+    let mut line = FeedLine::new(near.into(), &options, None).unwrap();
+    let is_late = |line: &mut FeedLine| {
+        assert!(line.snapshot().unwrap().is_none());
+    };
+    let bytes = 2 * size_of::<FeedSymbolChanged>() as u64;
+    let head = FeedSnapshot { bytes, symbols: 2, sequence: FeedSequence(7), ..Default::default() };
+    let symbol = |symbol| FeedSymbolChanged {
+        symbol: SymbolId(symbol),
+        status: SymbolStatus::Trading.to_wire(),
+        ..Default::default()
+    };
+    is_late(&mut line);
+    is_late(&mut line);
+    far.write_all(bytemuck::bytes_of(&head)).unwrap();
+    is_late(&mut line);
+    far.write_all(bytemuck::bytes_of(&symbol(0))).unwrap();
+    is_late(&mut line);
+    far.write_all(bytemuck::bytes_of(&symbol(1))).unwrap();
+    let books = line.snapshot().unwrap().expect("it is whole");
+    assert_eq!(books.sequence(), FeedSequence(7));
+    // What comes behind it is the next one's, which is asked for.
+    is_late(&mut line);
+    drop(line);
+    let mut said = Vec::new();
+    far.read_to_end(&mut said).unwrap();
+    assert_eq!(said.len(), 2 * size_of::<FeedRequest>(), "two snapshots were asked for");
+}
+
+#[test]
+fn a_snapshot_may_take_for_ever() {
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let mut options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
+    options.timeout = Duration::MAX;
+    let mut line = FeedLine::new(near.into(), &options, None).unwrap();
+    let status = SymbolStatus::Trading.to_wire();
+    let symbol = FeedSymbolChanged { status, ..Default::default() };
+    let bytes = size_of::<FeedSymbolChanged>() as u64;
+    let head = FeedSnapshot { bytes, symbols: 1, ..Default::default() };
+    far.write_all(bytemuck::bytes_of(&head)).unwrap();
+    far.write_all(bytemuck::bytes_of(&symbol)).unwrap();
+    assert_eq!(line.snapshot().unwrap().expect("it comes").symbols().len(), 1);
+}
+
+#[test]
+fn an_engine_of_which_nothing_comes_is_given_up_and_one_that_says_something_is_not() {
+    let interval = Duration::from_millis(100);
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
+    let mut line = FeedLine::new(near.into(), &options, Some(interval)).unwrap();
+    let mut message = SlotWords::default();
+    let mut heard = Instant::now();
+    for _ in 0..2 * SILENT_INTERVALS {
+        std::thread::sleep(interval / 2);
+        far.write_all(bytemuck::bytes_of(&Heartbeat::default())).unwrap();
+        heard = Instant::now();
+        assert!(matches!(line.next(&mut message), Ok(None)));
+    }
+    let error = loop {
+        match line.next(&mut message) {
+            Ok(None) => std::thread::yield_now(),
+            Ok(came) => panic!("{came:?}"),
+            Err(error) => break error,
+        }
+    };
+    let is_silent = matches!(error, FeedConnectError::Closed { reason: Some(CloseReason::Silent) });
+    assert!(is_silent && heard.elapsed() >= interval * SILENT_INTERVALS, "{error}");
+}
