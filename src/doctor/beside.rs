@@ -82,7 +82,9 @@ fn written(data: &Path) -> Result<()> {
 /// The one that the last engine has left, or writes. Of a log that cannot be read is told of the definition.
 fn window(data: &Path) -> Result<()> {
     match check_window(data, Path::new(SHARED_MEMORY)) {
-        Err(error @ RecoveryError::WindowLeft { .. }) => Err(error.into()),
+        Err(
+            error @ (RecoveryError::WindowLeft { .. } | RecoveryError::WindowUnwritable { .. }),
+        ) => Err(error.into()),
         _ => Ok(()),
     }
 }

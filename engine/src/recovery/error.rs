@@ -188,6 +188,18 @@ pub enum RecoveryError {
         /// What is wrong.
         source: io::Error,
     },
+    /// The live window that the last engine has left is there, and this process may not write it.
+    #[error(
+        "the live window that the last engine left in {}: {source}; a start must be able to write it: mind who owns \
+         its files, their modes and attributes, and how that folder is mounted",
+        folder.display()
+    )]
+    WindowUnwritable {
+        /// Its folder.
+        folder: PathBuf,
+        /// What is wrong.
+        source: io::Error,
+    },
     /// Somebody else has locked a live window's folder and does not let go of it, though not the data folder.
     #[error(
         "the live window's folder {} is locked by another process{}: an engine still runs on this data folder, whose \
@@ -330,8 +342,16 @@ fn listed(paths: &[PathBuf]) -> String {
 impl RecoveryError {
     /// What keeps a start from the window that the last engine has left in `folder`.
     pub(crate) fn of_left_window(folder: &Path, source: io::Error) -> Self {
-        Self::locked_window(folder, &source)
-            .unwrap_or_else(|| Self::WindowLeft { folder: folder.to_owned(), source })
+        if let Some(locked) = Self::locked_window(folder, &source) {
+            return locked;
+        }
+        let folder = folder.to_owned();
+        match source.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::WindowUnwritable { folder, source }
+            }
+            _ => Self::WindowLeft { folder, source },
+        }
     }
 
     /// What keeps a start from making its window in `folder`.

@@ -1,24 +1,17 @@
-//! Whether a start can go on from the live window that lies there, looked at without a lock and without a change. A
-//! start itself opens it in [`super::leftover`]. Called by `touchline doctor`.
+//! Whether a start can go on from the live window that lies there, looked at without a lock and without a change.
+//! Called by `touchline doctor`.
 
 use std::{io, path::Path};
 
-use touchline_protocol::{
-    log::{
-        control::{
-            APPENDED_OFFSET, CONTROL_BYTES, CONTROL_FILE, ControlHeader, DURABLE_OFFSET, LogState,
-            STATE_OFFSET, WINDOW_BASE_OFFSET, WINDOW_FILE,
-        },
-        place::{WindowFolders, boot_id},
-        segment::LogIdentity,
-    },
-    regular_file,
-    shm::ReadOnlyRegion,
+use rustix::fs::{Access, access};
+use touchline_protocol::log::{
+    control::{CONTROL_FILE, WINDOW_FILE},
+    place::{WindowFolders, boot_id},
 };
 
 use super::{
     RecoveryError,
-    leftover::{check_header, check_positions, map_window, named},
+    leftover::{Leftover, Purpose, named},
 };
 use crate::inspect::segments_for_reading;
 use crate::log::disk::disk_error;
@@ -33,45 +26,34 @@ pub fn check_window(data: &Path, shared_memory: &Path) -> Result<(), RecoveryErr
     let folders = WindowFolders::of(data, &identity.log_id, shared_memory)
         .map_err(disk_error("looking at", data))?;
     let boot_id = boot_id().map_err(disk_error("reading the boot id from", Path::new("/proc")))?;
-    for folder in folders.to_search().map_err(unusable(&folders.shared_memory))? {
-        check_folder(folder, &identity, &boot_id).map_err(unusable(folder))?;
+    let Some(left) = Leftover::find(&folders, &identity, &boot_id, Purpose::Look)? else {
+        return Ok(());
+    };
+    let window = left.counts.then_some(WINDOW_FILE);
+    for path in [CONTROL_FILE].into_iter().chain(window).map(|name| left.folder.join(name)) {
+        access(&path, Access::WRITE_OK)
+            .map_err(|errno| named(&path)(io::Error::from(errno)))
+            .map_err(|source| RecoveryError::of_left_window(&left.folder, source))?;
     }
     Ok(())
 }
 
-fn unusable(folder: &Path) -> impl FnOnce(io::Error) -> RecoveryError {
-    move |source| RecoveryError::of_left_window(folder, source)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn check_folder(folder: &Path, identity: &LogIdentity, boot_id: &[u8; 16]) -> io::Result<()> {
-    let page = folder.join(CONTROL_FILE);
-    let file = match regular_file::open(&page) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        opened => opened.map_err(named(&page))?,
-    };
-    let header = ControlHeader::read(&file).map_err(named(&page))?;
-    let Some(header) = header.filter(|header| !header.is_of_another_boot(boot_id)) else {
-        return Ok(());
-    };
-    check_header(&header, identity)?;
-    let control = ReadOnlyRegion::map_file(&file, CONTROL_BYTES)
-        .map_err(|error| named(&page)(io::Error::other(error)))?;
-    let word = |offset| -> io::Result<u64> {
-        Ok(control.u64_at(offset).map_err(io::Error::other)?.view().load_acquire())
-    };
-    let base = word(WINDOW_BASE_OFFSET)?;
-    let (durable, appended) = (word(DURABLE_OFFSET)?, word(APPENDED_OFFSET)?);
-    // One that has moved meanwhile is in use, and in order.
-    if word(WINDOW_BASE_OFFSET)? == base {
-        check_positions(&header, (base, durable, appended))?;
+    #[test]
+    fn who_may_not_write_it_is_told_to_look_at_its_rights_and_not_to_move_it_away() {
+        let of_kind = |kind| {
+            let source = named(Path::new("/v/live/control"))(io::Error::from(kind));
+            RecoveryError::of_left_window(Path::new("/v/live"), source)
+        };
+        for kind in [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem] {
+            let error = of_kind(kind);
+            assert!(matches!(error, RecoveryError::WindowUnwritable { .. }), "{error}");
+            assert!(!error.to_string().contains("away"), "{error}");
+        }
+        let damaged = of_kind(io::ErrorKind::InvalidData);
+        assert!(matches!(damaged, RecoveryError::WindowLeft { .. }), "{damaged}");
     }
-    let state = control.u32_at(STATE_OFFSET).map_err(io::Error::other)?;
-    let is_wanted = || LogState::from_word(state.view().load_acquire()) != Some(LogState::Stopped);
-    let path = folder.join(WINDOW_FILE);
-    let window = match regular_file::open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        opened => opened.and_then(|file| map_window(&file, &header).map(drop)),
-    };
-    // A start stops the old page before it touches the old window.
-    if is_wanted() { window.map_err(named(&path)) } else { Ok(()) }
 }

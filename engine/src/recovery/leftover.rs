@@ -339,7 +339,7 @@ pub(super) fn named(path: &Path) -> impl FnOnce(io::Error) -> io::Error {
 }
 
 /// Checks that a control page is of this layout and of this log.
-pub(super) fn check_header(header: &ControlHeader, identity: &LogIdentity) -> io::Result<()> {
+fn check_header(header: &ControlHeader, identity: &LogIdentity) -> io::Result<()> {
     let refuse = |why: String| Err(io::Error::other(why));
     if header.magic != MAGIC || header.version != VERSION {
         return refuse(format!(
@@ -358,7 +358,7 @@ pub(super) fn check_header(header: &ControlHeader, identity: &LogIdentity) -> io
 }
 
 /// Checks what a control page says of its window: its base, and how far it is durable and appended.
-pub(super) fn check_positions(
+fn check_positions(
     header: &ControlHeader,
     (base, durable, appended): (u64, u64, u64),
 ) -> io::Result<()> {
@@ -377,10 +377,7 @@ pub(super) fn check_positions(
 }
 
 /// The words of a window's file, which has its whole length.
-pub(super) fn map_window(
-    file: &File,
-    header: &ControlHeader,
-) -> io::Result<SharedReadOnly<[AtomicU64]>> {
+fn map_window(file: &File, header: &ControlHeader) -> io::Result<SharedReadOnly<[AtomicU64]>> {
     let bytes = usize::try_from(header.window_bytes).map_err(io::Error::other)?;
     let region = ReadOnlyRegion::map_file(file, bytes).map_err(io::Error::other)?;
     region.words(0, bytes / 8).map_err(io::Error::other)

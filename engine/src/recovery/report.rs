@@ -192,7 +192,7 @@ impl Findings {
         if let Some(poison) = &self.poison {
             let died = if poison.is_fatal { "panicked of" } else { "was ended in the middle of" };
             lines.push(format!(
-                "log: the last engine {died} a command at position {}, which is kept in {}",
+                "log: the last engine {died} a command at position {}, to be kept in {}",
                 poison.position,
                 poison.path.display()
             ));
