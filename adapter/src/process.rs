@@ -296,11 +296,12 @@ impl Parts {
             Follow::Appended => &appended,
             Follow::Durable => &durable,
         });
-        let in_window = Arc::clone(&appended);
+        let (in_window, of_engine) = (Arc::clone(&appended), Arc::clone(&appended));
         let orders = link(options, log_id, "hot", Lane::Hot)?;
         let way = Arc::clone(&orders);
         let views = Views::new(state, move || watermark.now());
         let views = views.with_appended(move || in_window.now());
+        let views = views.with_failure(move || of_engine.has_failed());
         let views = Arc::new(views.with_engine(move || way.away_since()));
         let gate = Arc::new(Gate::default());
         let (on_disk, session) = (Arc::clone(&durable), Arc::clone(&orders));

@@ -279,11 +279,12 @@ impl Exchange {
 
     /// What the account whose request it is waits for.
     fn awaited(&self) -> Option<Unsettled> {
-        let owner = || {
-            let account = intake::account(&self.shared, self.route, &self.request, self.address)?;
-            Some(Owner::Account(account))
-        };
-        self.shared.views.awaited(owner, self.shared.config.deadline)
+        self.shared.views.awaited(|| self.owner(), self.shared.config.deadline)
+    }
+
+    fn owner(&self) -> Option<Owner> {
+        let account = intake::account(&self.shared, self.route, &self.request, self.address)?;
+        Some(Owner::Account(account))
     }
 
     /// Shows the account what became of its commands, if that can be known soon: an engine that comes back finds it.
@@ -304,12 +305,14 @@ impl Exchange {
 
     fn run(self) {
         let next = self.attempt();
-        let appended = self.appended;
-        if !next.as_ref().is_err_and(is_not_there) || self.shared.views.reached() >= appended {
+        if !next.as_ref().is_err_and(is_not_there) {
             return self.proceed(next);
         }
         // It may be there in a moment, or when an engine is back: who is told that it is not sends it again.
-        self.when_reached(appended, |exchange| {
+        let Some(position) = self.shared.views.certain_from(self.appended, || self.owner()) else {
+            return self.answer(Err(ApiError::engine_timeout()));
+        };
+        self.when_reached(position, |exchange| {
             let next = exchange.attempt();
             exchange.proceed(next);
         });

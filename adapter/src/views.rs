@@ -85,6 +85,8 @@ pub struct Views {
     appended: Option<Box<dyn Fn() -> Position + Send + Sync>>,
     /// Since when there is no session with the engine, if there is none; `None`: nobody tells.
     away_since: Option<Box<dyn Fn() -> Option<Instant> + Send + Sync>>,
+    /// Whether the log has failed; `None`: nobody tells.
+    has_failed: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     doubts: Doubts,
     stopped: AtomicBool,
     waiters: Mutex<Waiters>,
@@ -105,6 +107,7 @@ impl Views {
             watermark: Box::new(watermark),
             appended: None,
             away_since: None,
+            has_failed: None,
             doubts: Doubts::default(),
             stopped: AtomicBool::new(false),
             waiters: Mutex::new(Waiters::default()),
@@ -125,6 +128,13 @@ impl Views {
         away_since: impl Fn() -> Option<Instant> + Send + Sync + 'static,
     ) -> Self {
         Self { away_since: Some(Box::new(away_since)), ..self }
+    }
+
+    /// `has_failed` tells at any moment whether the log of the last engine has failed: no more of it gets on disk
+    /// before another one starts.
+    #[must_use]
+    pub fn with_failure(self, has_failed: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self { has_failed: Some(Box::new(has_failed)), ..self }
     }
 
     /// Looks at the state. The tailer waits meanwhile, and everybody else with it: copy out what is needed
@@ -180,6 +190,32 @@ impl Views {
             (Some(own), Some(all)) => Some(own.and(all)),
             (own, all) => own.or(all),
         }
+    }
+
+    /// Up to where the views must be before an owner is told that something is not there: all that had been
+    /// appended when he asked, which was up to `appended` then. Beside an engine whose log has failed nobody can be
+    /// shown more than what is on disk, and that decides; but `None` for whom something is in doubt of: only the next
+    /// engine's start brings it to disk, and who was told that it is not there would do it again.
+    #[must_use]
+    pub fn certain_from(
+        &self,
+        appended: Position,
+        owner: impl FnOnce() -> Option<Owner>,
+    ) -> Option<Position> {
+        if self.reached() >= appended || !self.is_beside_failed_log() {
+            return Some(appended);
+        }
+        let is_in_doubt =
+            || self.doubts.any() && owner().is_some_and(|one| self.unsettled(one).is_some());
+        // Looked at behind the failure: it moves no more.
+        let on_disk = self.current();
+        if on_disk < appended && is_in_doubt() { None } else { Some(appended.min(on_disk)) }
+    }
+
+    /// The engine's log has failed, and the engine is there all the same.
+    fn is_beside_failed_log(&self) -> bool {
+        let is_away = || self.away_since.as_ref().is_some_and(|away_since| away_since().is_some());
+        self.has_failed.as_ref().is_some_and(|has_failed| has_failed()) && !is_away()
     }
 
     /// What is in doubt of the owner.

@@ -172,14 +172,19 @@ impl Exchange {
 
     /// Refuses for what the views do not show: now if they held all that was done when it was looked for, else once
     /// they do and it is still not there when `look` has looked again. It may be there in a moment, or when an engine
-    /// is back, and who is told that it is not does it again.
+    /// is back, and who is told that it is not does it again. Beside a failed log see [`Views::certain_from`].
+    ///
+    /// [`Views::certain_from`]: crate::views::Views::certain_from
     pub(super) fn deny(mut self, refusal: &Refusal, look: impl FnOnce(Self) + Send + 'static) {
         if self.is_certain {
             return self.refuse(refusal);
         }
         self.is_certain = true;
-        let appended = self.shared.views.appended();
-        self.when_reached(appended, look);
+        let views = &self.shared.views;
+        match views.certain_from(views.appended(), || Some(Owner::User(self.user))) {
+            Some(position) => self.when_reached(position, look),
+            None => self.refuse(&Refusal::Busy),
+        }
     }
 
     /// Goes on once the views hold all before `position`.

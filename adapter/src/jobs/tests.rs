@@ -2,7 +2,7 @@
 //! somebody else first. What it answers otherwise is tested against the executable.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::Instant;
 
@@ -62,6 +62,8 @@ struct Site {
     appended: Arc<AtomicU64>,
     /// Since when the engine is away.
     away_since: Arc<Mutex<Option<Instant>>>,
+    /// The log has failed.
+    has_failed: Arc<AtomicBool>,
     token: String,
 }
 
@@ -84,6 +86,9 @@ impl Site {
         let away = Arc::clone(&away_since);
         let views = Views::new(State::new(), || Position(0));
         let views = views.with_appended(move || Position(in_window.load(Ordering::SeqCst)));
+        let has_failed = Arc::new(AtomicBool::new(false));
+        let failed = Arc::clone(&has_failed);
+        let views = views.with_failure(move || failed.load(Ordering::SeqCst));
         let views = Arc::new(views.with_engine(move || *away.lock().unwrap()));
         *engine.views.lock().unwrap() = Some(Arc::clone(&views));
         let limits = Arc::new(Limits::new(LimitsConfig {
@@ -99,7 +104,8 @@ impl Site {
         let pool = HashingPool::start(1, 0).unwrap();
         let submit: Arc<dyn Submit<Records>> = engine.clone();
         let jobs = Jobs::new(config, deadline, limits, views.clone(), submit, (tokens, pool));
-        let site = Self { _folder: folder, jobs, engine, views, appended, away_since, token };
+        let site =
+            Self { _folder: folder, jobs, engine, views, appended, away_since, has_failed, token };
         put(&site.views, (USER, ADA, [0; 12]), 1, b"");
         put(&site.views, (JOB, JOB_ID, ADA), 1, &job("ACME", Status::Pending));
         site

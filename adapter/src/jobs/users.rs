@@ -126,7 +126,8 @@ fn compare(exchange: Exchange, login: Login) {
     });
 }
 
-/// Denies the login. What it was tried for counts whether or not the user may be there in a moment.
+/// Denies the login. What it was tried for counts whether or not the user may be there in a moment. A password that is
+/// not that of a known user is denied as late as one of nobody: how long it takes tells nobody which of them it is.
 fn failed(exchange: Exchange, login: Login, compared: Option<RecordId>) {
     let now_ms = exchange.request.arrived_ms();
     exchange.shared.quotas.login_failed(key_of_email(&login.email), now_ms);

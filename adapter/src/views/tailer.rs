@@ -293,6 +293,12 @@ impl Watermark {
         Some(Engine { incarnation, state: reader.state(), position: reader.watermark(), feed })
     }
 
+    /// Whether the log of the last engine has failed, which may have ended since.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.attached().reader.state() == Some(LogState::LogFailed)
+    }
+
     /// How it is with a folded transaction that ends at `end`. Where somebody has removed the control page of a
     /// running engine, `session` tells how far the log goes.
     #[must_use]

@@ -144,3 +144,49 @@ fn what_an_engine_that_is_away_had_appended_is_waited_for_by_every_user() {
     *late.away_since.lock().unwrap() = Some(Instant::now());
     assert_eq!(send(&late, Method::Get, JOBS, "").try_recv().unwrap().status, 200);
 }
+
+/// What is appended behind it gets on disk with the next engine only, and nobody waits for that. Who was told that
+/// nobody knows of a write of his own is told so again.
+#[test]
+fn beside_a_failed_log_what_is_not_on_disk_is_denied_at_once_but_to_whom_it_is_in_doubt() {
+    let site = Site::new();
+    site.has_failed.store(true, Ordering::SeqCst);
+    site.appended.store(640, Ordering::SeqCst);
+    for method in [Method::Get, Method::Patch, Method::Delete] {
+        let missing = send(&site, method, &unknown_job(), NEW).try_recv();
+        assert_eq!(missing.unwrap().status, 404, "{method:?}");
+    }
+    let nobody = r#"{"email":"eve@example.com","password":"secret"}"#;
+    assert_eq!(send_login(&site, nobody).recv_timeout(PATIENCE).unwrap().status, 401);
+    let late = Site::with_deadline(Duration::ZERO);
+    late.has_failed.store(true, Ordering::SeqCst);
+    in_doubt(&late);
+    assert_eq!(send(&late, Method::Get, JOBS, "").try_recv().unwrap().status, 200);
+    let missing = send(&late, Method::Get, &unknown_job(), "").try_recv().unwrap();
+    assert_eq!((missing.status, header(&missing, "Retry-After")), (503, Some("1")));
+    // One that has ended is waited for like any other.
+    *late.away_since.lock().unwrap() = Some(Instant::now());
+    assert!(is_waiting(&send(&late, Method::Get, &unknown_job(), "")));
+}
+
+/// Where the engine's log goes on beyond what is known, too.
+#[test]
+fn a_login_is_denied_at_one_time_whether_there_is_such_a_user_or_not() {
+    let site = Site::new();
+    let registration = register_in_doubt(&site);
+    arrive(&site, &registration);
+    let wrong = ADAS_LOGIN.replace("secret", "geheim");
+    let nobody = r#"{"email":"eve@example.com","password":"secret"}"#;
+    site.appended.store(1280, Ordering::SeqCst);
+    let replies = [&wrong, nobody].map(|body| send_login(&site, body));
+    assert!(replies.iter().all(is_waiting));
+    site.views.arrive(Position(1280));
+    let statuses = replies.map(|reply| reply.recv_timeout(PATIENCE).unwrap().status);
+    assert_eq!(statuses, [401; 2]);
+    // Beside a failed log neither waits.
+    site.appended.store(1920, Ordering::SeqCst);
+    site.has_failed.store(true, Ordering::SeqCst);
+    for body in [&wrong, nobody] {
+        assert_eq!(send_login(&site, body).recv_timeout(PATIENCE).unwrap().status, 401);
+    }
+}

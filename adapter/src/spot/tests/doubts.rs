@@ -98,3 +98,29 @@ fn what_an_engine_that_is_away_had_appended_is_waited_for_by_every_account() {
         assert!(!waits || replies.into_iter().all(|reply| reply.try_recv().unwrap().status == 200));
     }
 }
+
+/// What is appended behind it gets on disk with the next engine only, and nobody waits for that. Whose command it was
+/// that nobody knows of is told so again.
+#[test]
+fn beside_a_failed_log_what_is_not_on_disk_is_denied_at_once_but_to_whom_it_is_in_doubt() {
+    let site = Site::with(Log::venue(), SpotConfig { deadline: Duration::ZERO, ..config() });
+    site.has_failed.store(true, Ordering::SeqCst);
+    in_doubt(&site, Doubt::Timeout);
+    let own = site.reply(site.signed(Get, "order", LOOK));
+    assert_eq!((own.status, body(&own)), (504, UNKNOWN));
+    assert_eq!(site.reply(site.signed(Get, "openOrders", "")).status, 200);
+    let bobs = site.reply(site.signed_by(BOBS_KEY, Get, "order", LOOK));
+    assert_eq!((bobs.status, body(&bobs)), (400, NOT_THERE));
+    // One that has ended is waited for like any other.
+    *site.away_since.lock().unwrap() = Some(Instant::now());
+    let waits = site.send(site.signed_by(BOBS_KEY, Get, "order", LOOK));
+    assert!(waits.try_recv().is_err());
+    // What is on disk and not in the views yet is not denied.
+    let site = Site::new(Log::venue());
+    site.has_failed.store(true, Ordering::SeqCst);
+    site.appended.store(640, Ordering::SeqCst);
+    let denied = site.views.certain_from(Position(640), || None);
+    assert_eq!(denied, Some(Position(0)));
+    site.watermark.store(320, Ordering::SeqCst);
+    assert_eq!(site.views.certain_from(Position(640), || None), Some(Position(320)));
+}

@@ -1,7 +1,7 @@
 //! A service over a made-up log, an engine that says what it is told, and signed requests.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
@@ -55,6 +55,8 @@ pub(super) struct Site {
     pub(super) appended: Arc<AtomicU64>,
     /// Since when the engine is away.
     pub(super) away_since: Arc<Mutex<Option<Instant>>>,
+    /// The log has failed.
+    pub(super) has_failed: Arc<AtomicBool>,
     pub(super) keys: MasterKey,
 }
 
@@ -82,6 +84,9 @@ impl Site {
         let away_since = Arc::new(Mutex::new(None));
         let away = Arc::clone(&away_since);
         let views = views.with_appended(move || Position(highest().unwrap_or(0)));
+        let has_failed = Arc::new(AtomicBool::new(false));
+        let failed = Arc::clone(&has_failed);
+        let views = views.with_failure(move || failed.load(Ordering::SeqCst));
         let views = Arc::new(views.with_engine(move || *away.lock().unwrap()));
         let engine = Arc::new(FakeEngine::default());
         let keys = || MasterKey::new([7; 32]);
@@ -92,7 +97,7 @@ impl Site {
             engine.clone(),
             keys(),
         );
-        Self { spot, views, engine, watermark, appended, away_since, keys: keys() }
+        Self { spot, views, engine, watermark, appended, away_since, has_failed, keys: keys() }
     }
 
     /// What the engine says to the next command.
