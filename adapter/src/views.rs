@@ -193,7 +193,7 @@ impl Views {
     }
 
     /// Up to where the views must be before an owner is told that something is not there: all that had been
-    /// appended when he asked, which was up to `appended` then. Beside an engine whose log has failed nobody can be
+    /// appended when he asked, which was up to `appended` then, and was not lost with its engine since. Beside an engine whose log has failed nobody can be
     /// shown more than what is on disk, and that decides; but `None` for whom something is in doubt of: only the next
     /// engine's start brings it to disk, and who was told that it is not there would do it again.
     #[must_use]
@@ -202,6 +202,7 @@ impl Views {
         appended: Position,
         owner: impl FnOnce() -> Option<Owner>,
     ) -> Option<Position> {
+        let appended = appended.min(self.appended());
         if self.reached() >= appended || !self.is_beside_failed_log() {
             return Some(appended);
         }
@@ -243,8 +244,8 @@ impl Views {
         self.alive_ms.load(Ordering::Relaxed)
     }
 
-    /// Another engine writes the log, which goes up to `watermark` now. What was acknowledged behind that, by an
-    /// engine before it, is lost: nobody is to wait for it.
+    /// Another engine writes the log, which goes up to `watermark` now. What was appended or acknowledged behind that,
+    /// by an engine before it, is lost: nobody is to wait for it, nor waits on.
     fn another_engine(&self, watermark: impl Fn() -> Position) {
         let acknowledged = self.acknowledged.load(Ordering::Acquire);
         // Looked at behind the line above: what the new engine has acknowledged by then is below it.
@@ -261,6 +262,18 @@ impl Views {
             // What it has acknowledged between the two looks may have been taken back with that.
             self.acknowledge(watermark());
         }
+        self.lower_waiters(Position(end));
+    }
+
+    /// Who waits for more than what is before `end` waits for that.
+    fn lower_waiters(&self, end: Position) {
+        {
+            let by_position = &mut self.waiters().by_position;
+            let beyond = by_position.split_off(&(Position(end.0 + 1), 0));
+            by_position.extend(beyond.into_iter().map(|((_, number), one)| ((end, number), one)));
+        }
+        // Those who are there already: nothing need move the views for them.
+        self.move_to(self.reached());
     }
 
     /// True once the tailer has stopped.
@@ -373,6 +386,11 @@ impl Views {
         self.move_to(position);
     }
 
+    /// Another engine's log goes up to there.
+    pub(crate) fn succeed(&self, end: Position) {
+        self.another_engine(|| end);
+    }
+
     pub(crate) fn expire_now(&self) {
         self.expire(Instant::now());
     }
@@ -483,6 +501,24 @@ mod tests {
         assert_eq!(views.current(), Position(40));
         views.another_engine(|| Position(33));
         assert_eq!(views.current(), Position(33), "the rest is lost");
+    }
+
+    #[test]
+    fn nobody_waits_on_for_what_is_lost_with_its_engine() {
+        let views = views();
+        let later = Instant::now() + Duration::from_secs(3600);
+        views.move_to(Position(30));
+        let waiting = [50, 70, 80].map(|position| wait(&views, position, later));
+        let at_once = || waiting.each_ref().map(|one| one.try_recv().is_ok());
+        views.another_engine(|| Position(64));
+        assert_eq!(at_once(), [false; 3]);
+        views.arrive(Position(64));
+        assert_eq!(at_once(), [true; 3]);
+        // An engine that shows what is in its window may have got further than the next one's log.
+        let waits = wait(&views, 90, later);
+        views.another_engine(|| Position(64));
+        assert_eq!(waits.try_recv(), Ok(Ok(())));
+        assert_eq!(views.certain_from(Position(90), || None), Some(views.appended()));
     }
 
     #[test]

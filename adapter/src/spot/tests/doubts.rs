@@ -124,3 +124,17 @@ fn beside_a_failed_log_what_is_not_on_disk_is_denied_at_once_but_to_whom_it_is_i
     site.watermark.store(320, Ordering::SeqCst);
     assert_eq!(site.views.certain_from(Position(640), || None), Some(Position(320)));
 }
+
+#[test]
+fn an_order_is_denied_once_it_is_lost_with_the_engine_that_had_appended_it() {
+    let site = Site::new(Log::venue());
+    in_doubt(&site, Doubt::ConnectionLost);
+    let reply = site.send(site.signed(Get, "order", LOOK));
+    assert!(reply.try_recv().is_err());
+    // The next engine's log ends before that.
+    site.appended.store(320, Ordering::SeqCst);
+    site.watermark.store(320, Ordering::SeqCst);
+    site.views.succeed(Position(320));
+    site.views.arrive(Position(320));
+    assert_eq!(body(&reply.try_recv().unwrap()), NOT_THERE);
+}
