@@ -176,17 +176,20 @@ impl Views {
 
     /// What a reader waits for before he is shown what is there: for what is in doubt of him, and while the engine is
     /// away for all that it had appended, whoever's it is. Another adapter may have told him that nobody knows of it,
-    /// or this one before it was started again. `owner` tells who he is, and is asked only if anything is in doubt of
-    /// anybody. An engine that is away is waited for until it has been so for `patience`.
+    /// or this one before it was started again. `owner` tells who he is, if he is anybody, and is asked only if there
+    /// is anything to be waited for. An engine that is away is waited for until it has been so for `patience`.
     #[must_use]
     pub fn awaited(
         &self,
         owner: impl FnOnce() -> Option<Owner>,
         patience: Duration,
     ) -> Option<Unsettled> {
-        let own = if self.doubts.any() { owner() } else { None };
-        let own = own.and_then(|owner| self.unsettled(owner));
-        match (own, self.left_behind(patience)) {
+        let left_behind = self.left_behind(patience);
+        if left_behind.is_none() && !self.doubts.any() {
+            return None;
+        }
+        let own = self.unsettled(owner()?);
+        match (own, left_behind) {
             (Some(own), Some(all)) => Some(own.and(all)),
             (own, all) => own.or(all),
         }
@@ -546,12 +549,12 @@ mod tests {
             views().with_appended(|| Position(70)).with_engine(move || *told.lock().unwrap());
         views.move_to(Position(30));
         let hour = Duration::from_secs(3600);
-        let awaited = |patience| views.awaited(|| panic!("nobody is in doubt"), patience);
-        assert_eq!(awaited(hour), None);
+        assert_eq!(views.awaited(|| panic!("nobody is in doubt"), hour), None);
         let lost = Instant::now();
         *since.lock().unwrap() = Some(lost);
         let all = Unsettled { position: Position(70), until: lost + hour };
-        assert_eq!(awaited(hour), Some(all));
+        assert_eq!(views.awaited(|| Some(Owner::User([8; 12])), hour), Some(all));
+        assert_eq!(views.awaited(|| None, hour), None, "it is nobody's");
         // Whose command it was that is in doubt here waits as long as that had.
         let owner = Owner::User([7; 12]);
         views.doubt(owner, 2 * hour);

@@ -151,7 +151,7 @@ const fn key_kind(security: Security) -> Option<u8> {
     }
 }
 
-/// Whose account a request on a route is about, if its key may be used for that.
+/// Whose account a request on a route is about, if its key may be used for that and has signed it.
 pub(super) fn account(
     shared: &Shared,
     route: &Route<Handler>,
@@ -159,7 +159,8 @@ pub(super) fn account(
     address: IpAddr,
 ) -> Option<AccountId> {
     let kind = key_kind(route.security)?;
-    caller(shared, request, (kind, address)).ok().map(|(caller, _)| caller.account)
+    let (caller, key) = caller(shared, request, (kind, address)).ok()?;
+    key.signing.verify(&request.query, &request.body).ok().map(|()| caller.account)
 }
 
 /// Whose key a request of this kind carries, if it may be used for it and from that address.

@@ -7,6 +7,7 @@ use touchline_protocol::message::enums::Side;
 use touchline_protocol::units::Position;
 
 use super::fixture::{ALICES_KEY, BOBS_KEY, Site, body, config, open};
+use crate::http::Headers;
 use crate::http::Method::{Get, Post};
 use crate::link::{Doubt, Outcome};
 use crate::spot::SpotConfig;
@@ -90,6 +91,18 @@ fn what_an_engine_that_is_away_had_appended_is_waited_for_by_every_account() {
         site.appended.store(640, Ordering::SeqCst);
         *site.away_since.lock().unwrap() = Some(Instant::now());
         assert_eq!(site.reply(open(Get, "depth", "symbol=BTCUSDT")).status, 200);
+        // Whoever is nobody is told so first (facts §1.4).
+        let bobs = site.keys.api_key(BOBS_KEY);
+        for (key, code) in [(None, -2014), (Some(&*"x".repeat(64)), -2015), (Some(&*bobs), -1022)] {
+            let mut request = site.signed(Get, "openOrders", "");
+            request.headers = Headers::default();
+            if let Some(key) = key {
+                request.headers.push("X-SVC-APIKEY", key.as_bytes());
+            }
+            let reply = site.reply(request);
+            let told = body(&reply);
+            assert!(told.contains(&format!("\"code\":{code},")), "{code}: {told}");
+        }
         let accounts = [ALICES_KEY, BOBS_KEY];
         let replies = accounts.map(|key| site.send(site.signed_by(key, Get, "openOrders", "")));
         let at_once = replies.each_ref().map(|reply| reply.try_recv().is_ok());
