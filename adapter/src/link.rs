@@ -8,6 +8,7 @@
 //! ([`Doubt`]). The link reconnects by itself; what was pending on the old connection is in doubt, since
 //! its replies can never come.
 
+mod absence;
 mod orders;
 mod pending;
 mod records;
@@ -28,6 +29,7 @@ use touchline_protocol::message::command::CommandHeader;
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::units::Position;
 
+use absence::Absence;
 pub use orders::{OrderCommand, Orders, Terminal, Told};
 use pending::Pending;
 pub use records::{RecordCommand, RecordTerminal, Records};
@@ -128,8 +130,8 @@ struct Shared<T: Traffic> {
     /// `None` while there is no engine. Whoever registers a pending command holds this lock, so that
     /// none is registered on a connection that has ended.
     sender: Mutex<Option<Box<dyn Commands<T>>>>,
-    /// Since when there is no engine, if there is none. Known before a command that was lost with it is in doubt.
-    away_since: Mutex<Option<Instant>>,
+    /// Known before a command that was lost with the engine is in doubt.
+    absence: Absence,
     pending: Pending<T>,
     watch: Watch,
     /// The sending half found the connection unusable.
@@ -140,10 +142,6 @@ struct Shared<T: Traffic> {
 impl<T: Traffic> Shared<T> {
     fn sender(&self) -> MutexGuard<'_, Option<Box<dyn Commands<T>>>> {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn away_since(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.away_since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_stopping(&self) -> bool {
@@ -171,7 +169,7 @@ impl<T: Traffic> Link<T> {
     fn start_on(wire: impl Wire<T>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             sender: Mutex::new(None),
-            away_since: Mutex::new(Some(Instant::now())),
+            absence: Absence::begin(),
             pending: Pending::default(),
             watch: Watch::default(),
             broken: AtomicBool::new(false),
@@ -193,7 +191,7 @@ impl<T: Traffic> Link<T> {
     /// Since when there is no session with the engine; `None` while there is one.
     #[must_use]
     pub fn away_since(&self) -> Option<Instant> {
-        *self.shared.away_since()
+        self.shared.absence.since()
     }
 
     /// Up to where the log is on disk, as the engine shows those who have a session with it, whatever has become

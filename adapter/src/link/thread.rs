@@ -31,11 +31,11 @@ pub(super) fn run<T: Traffic>(shared: &Shared<T>, wire: &impl Wire<T>) {
                 shared.broken.store(false, Ordering::Release);
                 shared.watch.set(Some(replies));
                 *shared.sender() = Some(commands);
-                *shared.away_since() = None;
+                shared.absence.set(None);
                 let end = serve(shared, &bell);
                 *shared.sender() = None;
                 shared.watch.set(None);
-                *shared.away_since() = Some(Instant::now());
+                shared.absence.set(Some(Instant::now()));
                 // Behind the line above nothing more can become pending on this connection.
                 shared.pending.lose();
                 // Short connections count as failed attempts: two links under one session name would
