@@ -114,24 +114,27 @@ fn key_addresses(data: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Folders under the names of files, and the other way round. Of those of the log and of snapshots is told where
+/// What is none under the names of files, and of folders. Of those of the log and of snapshots is told where
 /// they are listed.
 fn of_another_kind(data: &Path, instance: &str) -> Vec<String> {
-    let files =
-        [SOCKET_NAME.to_owned(), format!("adapter-{instance}.lock"), format!("bans-{instance}")];
-    let folders = [
-        LIVE_FOLDER.to_owned(),
-        LEASE_FOLDER.to_owned(),
-        HISTORY_FOLDER.to_owned(),
-        format!("{HISTORY_FOLDER}/{instance}"),
-    ];
-    let is_folder = files.iter().map(|name| data.join(name)).filter(|path| path.is_dir());
-    let is_none = folders
-        .iter()
-        .map(|name| data.join(name))
-        // A link that leads nowhere has the name, too.
-        .filter(|path| path.symlink_metadata().is_ok() && !path.is_dir());
-    let folder = is_folder.map(|path| format!("{} is there and is a folder", path.display()));
-    let none = is_none.map(|path| format!("{} is there and is no folder", path.display()));
-    folder.chain(none).collect()
+    let history = format!("{HISTORY_FOLDER}/{instance}");
+    // Nobody reads what an adapter locks: a device will do.
+    let lock = data.join(format!("adapter-{instance}.lock"));
+    let is_device = fs::metadata(&lock).is_ok_and(|found| found.file_type().is_char_device());
+    let read = [format!("bans-{instance}"), format!("{history}/lock")].map(|name| data.join(name));
+    let files = (!is_device).then_some(lock).into_iter().chain(read);
+    let no_files = files.filter_map(|path| match fs::metadata(&path) {
+        Ok(found) if !found.is_file() => {
+            Some(format!("{} is there and is no file", path.display()))
+        }
+        _ => None,
+    });
+    let socket = data.join(SOCKET_NAME);
+    let folder = socket.is_dir().then(|| format!("{} is there and is a folder", socket.display()));
+    let folders = [LIVE_FOLDER, LEASE_FOLDER, HISTORY_FOLDER, &history].map(|name| data.join(name));
+    // A link that leads nowhere has the name, too.
+    let no_folders =
+        folders.into_iter().filter(|path| path.symlink_metadata().is_ok() && !path.is_dir());
+    let no_folders = no_folders.map(|path| format!("{} is there and is no folder", path.display()));
+    no_files.chain(folder).chain(no_folders).collect()
 }

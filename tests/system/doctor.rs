@@ -148,6 +148,33 @@ fn a_pipe_under_the_name_of_a_file_holds_nobody_up() {
             assert!(code == Some(1) && errors.contains(told), "{action}: {errors}");
         }
     });
+    // What an adapter opens.
+    venue.start_engine();
+    let start = || {
+        let mut adapter = Process::start(&borrowed(&venue.arguments("adapter", true)));
+        (adapter.wait_for_end().code(), adapter.lines().join("\n"))
+    };
+    for name in [
+        "adapter-adapter.lock",
+        "bans-adapter",
+        "token-keys.json",
+        "key-addresses",
+        "history/adapter/lock",
+    ] {
+        with(&data.join(name), Become::Pipe, || {
+            let (code, text) = start();
+            assert!(code == Some(1) && text.contains(told), "{name}: {text}");
+            let (code, text) = doctor(&data);
+            assert_eq!(code, Some(FOUND_WRONG), "{name}: {text}");
+        });
+    }
+    for name in ["adapter.pid", "history/adapter/opening"] {
+        with(&data.join(name), Become::Pipe, || {
+            venue.start_adapter();
+            venue.kill9(Part::Adapter);
+        });
+    }
+    venue.kill9(Part::Engine);
     // One that can be done without is told, and keeps nobody from a start.
     let names = ["log-id", "log-id.new", "master.mark", "leases/history-adapter.lease"];
     for name in names {

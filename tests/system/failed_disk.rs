@@ -69,6 +69,9 @@ fn a_failed_disk_is_told_at_once_to_everybody_who_waits_for_it() {
     let (status, code, _) = trader.call("POST", "/api/v3/order", parameters).error();
     assert_eq!((status, code), (503, -1008));
     assert_eq!(trader.order("BTCUSDT", acknowledged).text_at("status"), "NEW", "reads go on");
+    // Behind what was appended, which gets on disk with the next start only.
+    let missing = trader.call("GET", "/api/v3/order", "symbol=BTCUSDT&orderId=999999").error();
+    assert_eq!((missing.0, missing.1), (400, -2013));
     venue.kill9(Part::Engine);
     venue.start_engine();
     let takes_orders = || venue.a().call("POST", "/api/v3/order", parameters).status == 200;

@@ -13,6 +13,7 @@ use base16ct::{lower, mixed};
 use jsonwebtoken::{DecodingKey, EncodingKey};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use touchline_protocol::regular_file;
 
 use crate::notice::alert;
 
@@ -237,7 +238,7 @@ fn fresh() -> io::Result<Entry> {
 }
 
 fn read(path: &Path) -> Result<(Stamp, Vec<Entry>), KeysError> {
-    let file = File::open(path).map_err(|source| failed(path, source))?;
+    let file = regular_file::open(path).map_err(|source| failed(path, source))?;
     let metadata = file.metadata().map_err(|source| failed(path, source))?;
     let mode = metadata.mode() & 0o777;
     if mode & 0o077 != 0 {
@@ -294,8 +295,9 @@ fn place(path: &Path, document: &Document, how: Place) -> Result<(), KeysError> 
             )));
         }
         let draft = path.with_extension(format!("draft-{}", std::process::id()));
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        let mut written = OpenOptions::new();
+        written.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = regular_file::open_as(&written, &draft)?;
         file.write_all(&content)?;
         file.sync_all()?;
         match how {
@@ -320,6 +322,7 @@ fn place(path: &Path, document: &Document, how: Place) -> Result<(), KeysError> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{CWD, FileType::Fifo, Mode, mknodat};
     use std::os::unix::fs::PermissionsExt;
     use tempfile::TempDir;
 
@@ -383,6 +386,17 @@ mod tests {
         assert_eq!(current(&ring, NOW + 1), first);
         let second = rotate(&path, NOW + 1, true).unwrap();
         assert_eq!(current(&ring, NOW + 2), second);
+    }
+
+    /// Whoever reads a pipe waits for a writer, who never comes.
+    #[test]
+    fn a_pipe_in_the_files_place_is_refused() {
+        let (_folder, path) = folder();
+        mknodat(CWD, &path, Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let refused = [KeyRing::open(path.clone()).map(drop), rotate(&path, NOW, false).map(drop)];
+        for error in refused.map(|refused| refused.unwrap_err().to_string()) {
+            assert!(error.contains("not a regular file"), "{error}");
+        }
     }
 
     #[test]

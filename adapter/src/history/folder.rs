@@ -18,6 +18,7 @@ use std::time::UNIX_EPOCH;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use touchline_protocol::log::place::HISTORY_FOLDER;
+use touchline_protocol::regular_file;
 
 use super::store::HistoryError;
 use crate::notice::alert;
@@ -65,8 +66,8 @@ pub(crate) fn lock(folder: &Path) -> Result<StoreLock, HistoryError> {
     fs::create_dir_all(folder).map_err(failed)?;
     let is_new = !path.exists();
     let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create(true).truncate(false).open(&path);
-    let file = file.map_err(failed)?;
+    options.read(true).write(true).create(true).truncate(false);
+    let file = regular_file::open_as(&options, &path).map_err(failed)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {
             if is_new && folder.join(DATA).exists() {
@@ -156,7 +157,7 @@ impl Opening {
         if fs::metadata(&path).is_ok_and(|file| file.len() >= DEATHS_MAX) {
             return None;
         }
-        let file = OpenOptions::new().append(true).create(true).open(&path);
+        let file = regular_file::open_as(OpenOptions::new().append(true).create(true), &path);
         // Where that finds no room, damage of this kind ends every start, and is seen by that.
         let _unwritten = file.and_then(|mut file| file.write_all(b"."));
         Some(Self { path })
@@ -222,7 +223,7 @@ impl Damage {
     }
 
     fn write(&self) -> io::Result<()> {
-        let file = OpenOptions::new().write(true).open(&self.lock)?;
+        let file = regular_file::open_as(OpenOptions::new().write(true), &self.lock)?;
         file.set_len(0)?;
         file.write_all_at(DAMAGED.as_bytes(), 0)
     }
@@ -245,7 +246,7 @@ const KNOWN: [u32; 2] = [0xBEEF_C0DE, 1];
 /// True unless the database says that it has pages of no possible size, or more of them than `most` bytes hold, by
 /// which it would end the process or have it map more than there is. What is no database at all it tells itself.
 pub(super) fn has_sound_size(folder: &Path, most: u64) -> bool {
-    let Ok(file) = File::open(folder.join(DATA)) else { return true };
+    let Ok(file) = regular_file::open(&folder.join(DATA)) else { return true };
     let read = |from| {
         let mut meta = [0; layout::BYTES];
         file.read_exact_at(&mut meta, from).ok()?;
@@ -270,7 +271,7 @@ pub(super) fn has_sound_size(folder: &Path, most: u64) -> bool {
 pub(super) fn complete(folder: &Path, bytes: u64) -> Result<(), HistoryError> {
     let path = folder.join(DATA);
     let complete = || {
-        let file = OpenOptions::new().write(true).open(&path)?;
+        let file = regular_file::open_as(OpenOptions::new().write(true), &path)?;
         if file.metadata()?.len() < bytes { file.set_len(bytes) } else { Ok(()) }
     };
     complete().map_err(|source| HistoryError::File { path: path.clone(), source })
@@ -279,6 +280,29 @@ pub(super) fn complete(folder: &Path, bytes: u64) -> Result<(), HistoryError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{CWD, FileType::Fifo, Mode, mknodat};
+
+    /// Whoever opens a pipe waits for its other end.
+    #[test]
+    fn pipes_in_the_places_of_files_hold_nobody_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = |name| {
+            let path = folder.path().join(name);
+            mknodat(CWD, &path, Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+            path
+        };
+        for name in [DATA, OPENING] {
+            pipe(name);
+        }
+        Opening::begin(folder.path()).unwrap();
+        assert!(has_sound_size(folder.path(), 1), "what it is the database tells");
+        complete(folder.path(), 1).unwrap_err();
+        let path = pipe(LOCK);
+        assert!(matches!(lock(folder.path()), Err(HistoryError::File { .. })));
+        Damage::of(folder.path()).write().unwrap_err();
+        fs::remove_file(path).unwrap();
+        lock(folder.path()).unwrap();
+    }
 
     #[test]
     fn damage_is_noted_for_the_next_start_and_nothing_else_is() {

@@ -2,7 +2,7 @@
 //! again when their file changes. A thread of its own, started with the adapter and ended before it. The
 //! lists are looked after also by whoever meets a key for the first time.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use thiserror::Error;
+use touchline_protocol::regular_file;
 
 use super::Limits;
 use super::bans::{Bans, FILE_BYTES_MAX};
@@ -223,7 +224,7 @@ fn read_text(path: &Path, bytes_max: usize) -> io::Result<Option<String>> {
 
 /// What stands in a file; `None` if there is no such file.
 fn read_bounded(path: &Path, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
-    let file = match File::open(path) {
+    let file = match regular_file::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
@@ -251,6 +252,7 @@ mod tests {
     use super::*;
     use crate::limits::LimitsConfig;
     use rustix::fs::{CWD, FileType, Mode, mknodat};
+    use std::fs::File;
     use std::net::IpAddr;
     use touchline_protocol::units::KeyId;
 
@@ -375,6 +377,18 @@ mod tests {
         let limits = limits();
         let _keeper = Keeper::start(Arc::clone(&limits), folder.path(), "one").unwrap();
         assert_eq!(limits.bans().end_ms(client(), now_ms()), Some(end_ms));
+    }
+
+    /// Whoever reads a pipe waits for a writer, who never comes.
+    #[test]
+    fn a_pipe_in_a_files_place_is_refused() {
+        for name in ["bans-one", KEY_ADDRESSES_FILE] {
+            let folder = tempfile::tempdir().unwrap();
+            let pipe = folder.path().join(name);
+            mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+            let error = Keeper::start(limits(), folder.path(), "one").unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("not a regular file"), "{error}");
+        }
     }
 
     #[test]

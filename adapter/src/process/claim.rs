@@ -4,8 +4,8 @@
 //! The engine knows an adapter by its instance, and a later one of the same name takes the session
 //! over. Two of them would throw each other out for ever, so the second one is refused here.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use thiserror::Error;
+use touchline_protocol::regular_file;
 
 use super::LOOK_AGAIN;
 use crate::config::INSTANCE;
@@ -59,7 +60,7 @@ impl Claim {
     /// cannot be written, on a full disk above all, it is told.
     pub(super) fn take(data: &Path, instance: &str) -> Result<Self, ClaimError> {
         let path = data.join(format!("adapter-{instance}.lock"));
-        let lock = File::create(&path)
+        let lock = regular_file::open_or_device(&written(), &path)
             .map_err(|source| ClaimError::File { path: path.clone(), source })?;
         let limit = Instant::now() + PATIENCE;
         loop {
@@ -73,7 +74,11 @@ impl Claim {
             }
         }
         let pid_file = data.join(pid_file_name(instance));
-        if let Err(error) = fs::write(&pid_file, format!("{}\n", std::process::id())) {
+        let write = || -> io::Result<()> {
+            let mut file = regular_file::open_or_device(&written(), &pid_file)?;
+            writeln!(file, "{}", std::process::id())
+        };
+        if let Err(error) = write() {
             alert!("adapter: cannot write the process id to {}: {error}", pid_file.display());
             // Half of one would name another process.
             let _gone = fs::remove_file(&pid_file);
@@ -89,6 +94,13 @@ impl Drop for Claim {
     }
 }
 
+/// Made anew, or in place of what is there. Read, too: else the system says of a pipe that there is no such device.
+fn written() -> OpenOptions {
+    let mut how = OpenOptions::new();
+    how.read(true).write(true).create(true).truncate(true);
+    how
+}
+
 fn pid_file_name(instance: &str) -> String {
     match instance {
         INSTANCE => "adapter.pid".to_owned(),
@@ -99,6 +111,7 @@ fn pid_file_name(instance: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{CWD, FileType::Fifo, Mode, mknodat};
     use std::os::unix::fs::symlink;
 
     #[test]
@@ -131,6 +144,22 @@ mod tests {
         fs::create_dir(&pid_file).unwrap();
         let _claim = Claim::take(data.path(), "adapter").unwrap();
         assert!(pid_file.is_dir(), "nobody's files are removed");
+    }
+
+    /// Whoever opens a pipe waits for its other end.
+    #[test]
+    fn a_pipe_in_a_files_place_holds_nobody_up() {
+        let data = tempfile::tempdir().unwrap();
+        let pipe = |name| {
+            let path = data.path().join(name);
+            mknodat(CWD, &path, Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+            path
+        };
+        let lock = pipe("adapter-adapter.lock");
+        assert!(matches!(Claim::take(data.path(), "adapter"), Err(ClaimError::File { .. })));
+        fs::remove_file(lock).unwrap();
+        pipe("adapter.pid");
+        let _claim = Claim::take(data.path(), "adapter").unwrap();
     }
 
     #[test]

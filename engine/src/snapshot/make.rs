@@ -352,7 +352,9 @@ fn write(
     header: SnapshotHeader,
     core: &Core,
 ) -> io::Result<(u64, u64)> {
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut how = OpenOptions::new();
+    how.write(true).create(true).truncate(true).mode(0o600);
+    let file = regular_file::open_as(&how, path)?;
     let to = Paced::new(&file, segments.identity.segment_bytes)?;
     let mut to = BufWriter::with_capacity(SYNC_BYTES / 4, to);
     to.write_all(&[0; HEADER_BYTES])?;
