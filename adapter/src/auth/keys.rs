@@ -212,8 +212,13 @@ impl KeyRing {
 pub fn rotate(path: &Path, now_s: u64, revoke: bool) -> Result<String, KeysError> {
     let mut keys = match revoke {
         true => Vec::new(),
-        false if !path.exists() => return Err(KeysError::Absent { path: path.to_owned() }),
-        false => read(path)?.1,
+        // A link that leads nowhere is there, and what the system says of it tells more.
+        false => match path.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(KeysError::Absent { path: path.to_owned() });
+            }
+            _ => read(path)?.1,
+        },
     };
     keys.retain(|key| key.until.is_none_or(|until| until > now_s));
     for key in &mut keys {
@@ -323,7 +328,7 @@ fn place(path: &Path, document: &Document, how: Place) -> Result<(), KeysError> 
 mod tests {
     use super::*;
     use rustix::fs::{CWD, FileType::Fifo, Mode, mknodat};
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
     use tempfile::TempDir;
 
     const NOW: u64 = 1_800_000_000;
@@ -397,6 +402,19 @@ mod tests {
         for error in refused.map(|refused| refused.unwrap_err().to_string()) {
             assert!(error.contains("not a regular file"), "{error}");
         }
+    }
+
+    /// Only where there is none the advice is to bring it back.
+    #[test]
+    fn a_key_whose_file_cannot_be_reached_is_told_for_what_keeps_it() {
+        let (folder, path) = folder();
+        symlink("nowhere", &path).unwrap();
+        let error = rotate(&path, NOW, false).unwrap_err();
+        assert!(matches!(error, KeysError::File { .. }), "{error}");
+        let below = folder.path().join("file");
+        fs::write(&below, "").unwrap();
+        let error = rotate(&below.join(FILE_NAME), NOW, false).unwrap_err();
+        assert!(matches!(error, KeysError::File { .. }), "{error}");
     }
 
     #[test]
