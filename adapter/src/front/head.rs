@@ -99,35 +99,50 @@ fn check_host(fields: &[Header<'_>], is_http_1_1: bool) -> Result<(), Fault> {
 }
 
 /// `uri-host [ ":" port ]`, which may be empty (RFC 9110 §7.2, RFC 3986 §3.2.2). What stands in brackets is looked at
-/// by its characters alone.
+/// by its characters alone, and may have a zone behind `%25` (RFC 6874 §2).
 fn is_host_and_port(value: &[u8]) -> bool {
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(byte);
     let (is_sound, behind) = match value.strip_prefix(b"[") {
         Some(rest) => {
             let end = rest.iter().position(|&byte| byte == b']').unwrap_or(rest.len());
             let (literal, behind) = rest.split_at(end);
-            let is_sound = literal.iter().all(|byte| *byte == b':' || is_plain(byte));
-            (
-                is_sound && !literal.is_empty() && !behind.is_empty(),
-                behind.get(1..).unwrap_or_default(),
-            )
+            let zone_at = literal.windows(3).position(|three| three == b"%25");
+            let (address, zone) = literal.split_at(zone_at.unwrap_or(literal.len()));
+            let is_zone = |zone: &[u8]| !zone.is_empty() && is_encoded(zone, is_unreserved);
+            let is_sound = !address.is_empty()
+                && address.iter().all(|byte| *byte == b':' || is_plain(byte))
+                && zone.get(3..).is_none_or(is_zone);
+            (is_sound && !behind.is_empty(), behind.get(1..).unwrap_or_default())
         }
         None => {
             let end = value.iter().position(|&byte| byte == b':').unwrap_or(value.len());
             let (name, behind) = value.split_at(end);
-            let mut parts = name.split(|&byte| byte == b'%');
-            let is_sound = parts.next().is_none_or(|part| part.iter().all(is_plain))
-                && parts.all(|part| {
-                    let (digits, rest) = part.split_at(part.len().min(2));
-                    digits.len() == 2
-                        && digits.iter().all(u8::is_ascii_hexdigit)
-                        && rest.iter().all(is_plain)
-                });
-            (is_sound, behind)
+            (is_encoded(name, is_plain), behind)
         }
     };
     let is_port = |port: &[u8]| port.iter().all(u8::is_ascii_digit);
     is_sound && (behind.is_empty() || behind.strip_prefix(b":").is_some_and(is_port))
+}
+
+/// What stands for itself wherever it is (RFC 3986 §2.3).
+fn is_unreserved(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(byte)
+}
+
+/// That, and what divides a name (RFC 3986 §2.2).
+fn is_plain(byte: &u8) -> bool {
+    is_unreserved(byte) || b"!$&'()*+,;=".contains(byte)
+}
+
+/// What stands for itself, and other bytes by a `%` and two digits (RFC 3986 §2.1).
+fn is_encoded(text: &[u8], stands: impl Fn(&u8) -> bool) -> bool {
+    let mut parts = text.split(|&byte| byte == b'%');
+    parts.next().is_none_or(|part| part.iter().all(&stands))
+        && parts.all(|part| {
+            let (digits, rest) = part.split_at(part.len().min(2));
+            digits.len() == 2
+                && digits.iter().all(u8::is_ascii_hexdigit)
+                && rest.iter().all(&stands)
+        })
 }
 
 /// Digits alone. More than an `i64` holds is more than hyper counts.
@@ -205,6 +220,8 @@ mod tests {
             "127.0.0.1:8080",
             "[::1]",
             "[::1]:80",
+            "[fe80::1%25eth0]:80",
+            "[fe80::1%25e%2Dth.0]",
             "a-b.c_d~e",
             "%41b",
             "a,b",
@@ -215,8 +232,31 @@ mod tests {
             assert_eq!(of(&head), Ok(Framing::Length(0)), "{host:?}");
         }
         for host in [
-            "a b/c@", "a b", "a/b", "b@c", "a?b", "a:b", "a:80:90", "::1", "[::1", "[::1]x",
-            "[::1]:x", "[]", "[a/b]", "[[::1]]", "%4", "%4g", "é", "\"a\"", "a, b", "a\\b",
+            "a b/c@",
+            "a b",
+            "a/b",
+            "b@c",
+            "a?b",
+            "a:b",
+            "a:80:90",
+            "::1",
+            "[::1",
+            "[::1]x",
+            "[::1]:x",
+            "[]",
+            "[a/b]",
+            "[[::1]]",
+            "[fe80::1%eth0]",
+            "[fe80::1%25]",
+            "[fe80::1%25a%4]",
+            "[fe80::1%25a:b]",
+            "[%25eth0]",
+            "%4",
+            "%4g",
+            "é",
+            "\"a\"",
+            "a, b",
+            "a\\b",
         ] {
             for version in [0, 1] {
                 let head = head(version, &format!("Host: {host}\r\n"));
