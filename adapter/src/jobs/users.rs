@@ -126,8 +126,9 @@ fn compare(exchange: Exchange, login: Login) {
     });
 }
 
-/// Denies the login. What it was tried for counts whether or not the user may be there in a moment. A password that is
-/// not that of a known user is denied as late as one of nobody: how long it takes tells nobody which of them it is.
+/// Denies the login. It counts at once, whatever the answer is: the right password would have been welcome by now, so a
+/// 503 tells as much of one as a refusal. A password that is not that of a known user is denied as late as one of
+/// nobody: how long it takes tells nobody which of them it is.
 fn failed(exchange: Exchange, login: Login, compared: Option<RecordId>) {
     let now_ms = exchange.request.arrived_ms();
     exchange.shared.quotas.login_failed(key_of_email(&login.email), now_ms);
