@@ -140,7 +140,6 @@ pub(crate) fn recover(
     let counting = leftover.as_ref().filter(|window| window.counts);
     findings.poison = counting.and_then(|window| window.poison(&data.join(POISON_FOLDER)));
     // Without any frame no engine ever accepted a command.
-    findings.files_end = walked.reason == EndReason::NoSegment;
     findings.window_lost = leftover.as_ref().is_none_or(|window| window.is_lost)
         && !walked.closed
         && walked.incarnation > 0;
@@ -258,6 +257,7 @@ impl Findings {
         self.last_time_ns = walked.time_ns;
         self.clean = walked.closed;
         self.end_reason = walked.reason.to_string();
+        self.files_end = walked.reason == EndReason::NoSegment;
     }
 }
 
