@@ -37,12 +37,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use streams::Streams;
 use touchline_core::{Addressees, Core, Reject};
-use touchline_protocol::message::MessageHeader;
 use touchline_protocol::message::command::{CommandHeader, ConnectionEnded, RunPending};
 use touchline_protocol::message::decode::{self, Command};
 use touchline_protocol::message::enums::{CloseReason, OrderType, RejectReason, TimeInForce};
-use touchline_protocol::message::event::Envelope;
+use touchline_protocol::message::event::{Envelope, Trade};
 use touchline_protocol::message::stream::Logout;
+use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::ring::{MessageBuffer, SessionEnd};
 use touchline_protocol::wait::Waiter;
 use transaction::{Refusal, Venue, transact};
@@ -522,6 +522,10 @@ fn execute(
             if !venue.addressees.notes().is_empty() {
                 unsolicited::tell(venue, position, clients, Some(client));
             }
+            // One of it takes part in a trade, else it was killed.
+            if is_fill_or_kill(command) && !has_trade(venue.writer) {
+                return Executed::Looked;
+            }
         }
         Ok(None) => return judged(command),
         Err(Refusal::Log(_)) => {
@@ -543,15 +547,31 @@ fn judged(command: &Command<'_>) -> Executed {
     if is_judged_by_levels(command) { Executed::Looked } else { Executed::Answered }
 }
 
-/// True of an order that is judged by the levels it would take: thousands of them, and where it is refused then,
-/// no limit of orders and no fee counts it.
+/// True of an order that is judged by the levels, or resting orders, that it would take: thousands of them, and where
+/// it is refused then, no limit of orders and no fee counts it.
 const fn is_judged_by_levels(command: &Command<'_>) -> bool {
-    let (order_type, time_in_force) = match command {
-        Command::NewOrder(order) => (order.order_type, order.time_in_force),
-        Command::CancelReplace(order) => (order.order_type, order.time_in_force),
+    let order_type = match command {
+        Command::NewOrder(order) => order.order_type,
+        Command::CancelReplace(order) => order.order_type,
         _ => return false,
     };
-    order_type == OrderType::Market.to_wire() || time_in_force == TimeInForce::Fok.to_wire()
+    order_type == OrderType::Market.to_wire() || is_fill_or_kill(command)
+}
+
+/// As [`is_judged_by_levels`], of an order that is executed whole or not at all.
+#[inline]
+const fn is_fill_or_kill(command: &Command<'_>) -> bool {
+    let time_in_force = match command {
+        Command::NewOrder(order) => order.time_in_force,
+        Command::CancelReplace(order) => order.time_in_force,
+        _ => return false,
+    };
+    time_in_force == TimeInForce::Fok.to_wire()
+}
+
+/// True if the transaction that was committed last has traded something.
+fn has_trade(writer: &LogWriter) -> bool {
+    writer.committed_events().any(|event| template_of(event) == Trade::TEMPLATE)
 }
 
 fn template_of(event: &[u8]) -> u16 {

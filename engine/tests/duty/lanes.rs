@@ -214,6 +214,8 @@ fn an_order_judged_by_levels_for_nothing_is_the_last_of_its_sender_in_a_turn() {
     for (order, share) in [
         (market, 1),
         (NewOrder { time_in_force: fill_or_kill, ..tested }, 1),
+        // Accepted, and killed.
+        (NewOrder { time_in_force: fill_or_kill, ..resting }, 1),
         (tested, 8),
         (resting, 8),
     ] {

@@ -152,6 +152,10 @@ impl Core {
             }
             if !self.enter(&mut active, outbox) || self.is_unfillable(&active) {
                 self.finish(&active, 0, outbox);
+                if self.rules >= 5 && active.kind.time_in_force == TimeInForce::Fok {
+                    // Thousands of orders may have been looked at for it, which is as long as a transaction is to last.
+                    *steps = 0;
+                }
             } else if !self.advance(context, &mut active, steps, outbox) {
                 return Some(active);
             }

@@ -163,6 +163,10 @@ impl Model {
             let fok = order.time_in_force == TimeInForce::Fok;
             if needed.is_none() || fok && !self.fills_wholly(&order) {
                 self.finish(order, true, events);
+                if fok && self.rules >= 5 {
+                    // So much may have been looked at for it that nothing comes behind it.
+                    *steps = 0;
+                }
             } else if let Some(rest) = self.take(order, false, steps, events) {
                 return Some(rest);
             }
