@@ -42,7 +42,8 @@ pub struct FeedOptions {
     /// Of a stream: seconds after which a silent side sends a heartbeat, 1 to 60.
     pub heartbeat_seconds: u8,
     /// What [`super::FeedReader::last_seen`] gave at the end of the connection before: an engine whose log does not
-    /// have it refuses ([`FeedConnectError::HistoryLost`]), for something that the feed told was taken back.
+    /// have it refuses ([`FeedConnectError::HistoryLost`]), for something that the feed told was taken back. One before
+    /// handshake 1.5 does not look at it; such an engine tells no [`super::FeedReader::position_read`] either.
     pub last_seen: Option<(Incarnation, Position)>,
 }
 
@@ -95,10 +96,11 @@ pub enum FeedConnectError {
         reject: Option<RejectReason>,
     },
     /// The log does not have what this reader saw last: see [`RefusalReason::HistoryLost`]. Trades and books that
-    /// it was told of since `position` may not have happened.
+    /// it was told of since `position` may not have happened; where that is at or behind what this reader saw, they
+    /// have, and the log was pruned.
     #[error(
-        "the engine's log ends at {position} and does not have the position that this reader saw: what \
-         the feed told since may not have happened"
+        "the engine's log goes up to {position} and does not have the position that this reader saw: what \
+         the feed told since may not have happened, or, if that is not below it, the log was pruned"
     )]
     HistoryLost {
         /// How far the log goes.
