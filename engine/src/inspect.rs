@@ -184,21 +184,21 @@ fn only_of_window(error: RecoveryError) -> Result<Option<String>, RecoveryError>
 /// If there is no log or it cannot be read. A damaged log is a verdict, not an error.
 pub fn inspect_end(data: &Path, begin: Position) -> Result<Verdict, RecoveryError> {
     let segments = segments_for_reading(data)?;
-    let vouched = vouched(&segments, data)?;
+    let vouching = Vouching::of(&segments, data)?;
     // Where a segment begins, the walk looks at its header itself, and there may be none yet.
     if !begin.0.is_multiple_of(segments.identity.segment_bytes)
         && let Err(why) = segments.check_header(begin.0 / segments.identity.segment_bytes)?
     {
         let position = begin.0 - begin.0 % segments.identity.segment_bytes;
         let (path, offset) = segments.place(position);
-        let by = vouched.filter(|vouched| vouched.position > begin.0);
+        let by = vouching.up_to(0).filter(|vouched| vouched.position > begin.0);
         let attested = by.as_ref().map_or(begin, |by| Position(by.position));
         let (position, by) = (Position(position), by.map(|by| by.path));
         let why = EndReason::Segment(why);
         return Ok(Verdict::Damaged { path, offset, position, attested, by, why });
     }
     let mut walked = walk(&segments, begin.0..segments.end(), &mut |_, _| Ok(()))?;
-    verdict(&segments, &mut walked, vouched, &mut |_, _| Ok(()))
+    verdict(&segments, &mut walked, &vouching, &mut |_, _| Ok(()))
 }
 
 fn segments_on(storage: Arc<dyn Storage>, data: &Path) -> Result<Segments, RecoveryError> {
@@ -219,7 +219,7 @@ fn inspect_up_to(
     visit: &mut dyn FnMut(&Transaction<'_>),
 ) -> Result<Inspection, RecoveryError> {
     // Before the walk: one that is made meanwhile vouches for what the walk has not seen.
-    let vouched = vouched(segments, data)?;
+    let vouching = Vouching::of(segments, data)?;
     let own_window = window.filter(|_| other_window.is_none());
     let limit = own_window.map_or(segments.end(), |window| window.durable.0.min(segments.end()));
     let mut take = |transaction: &Transaction<'_>, _: &[u8]| {
@@ -232,8 +232,8 @@ fn inspect_up_to(
             damaged(segments, &walked, (durable.0, None))
         }
         Some(window) if window.is_running() => Verdict::Sound,
-        Some(window) => verdict_behind(segments, &walked, window.appended, vouched)?,
-        None => verdict(segments, &mut walked, vouched, &mut take)?,
+        Some(window) => verdict_behind(segments, &walked, window.appended, &vouching)?,
+        None => verdict(segments, &mut walked, &vouching, &mut take)?,
     };
     // Which a start says first, too.
     let verdict = other_window.map_or(verdict, |why| Verdict::OtherWindow { why });
@@ -252,16 +252,29 @@ fn inspect_up_to(
     })
 }
 
-/// The highest position that a snapshot or a lease vouches for.
-fn vouched(segments: &Segments, data: &Path) -> Result<Option<Attesting>, RecoveryError> {
-    let listed = list_in(segments, data)?;
-    let newest = listed.into_iter().find(|listed| listed.header.is_ok());
-    let by_snapshot = newest.map(|Listed { path, position, .. }| {
-        let witness = Witness::Snapshot;
-        Attesting { position, path, witness }
-    });
-    let by_lease = Leases::of(data, &segments.identity.log_id).attesting();
-    Ok(by_snapshot.into_iter().chain(by_lease).max_by_key(|vouched| vouched.position))
+/// What vouches for a log beside it.
+struct Vouching {
+    snapshot: Option<Attesting>,
+    leases: Leases,
+}
+
+impl Vouching {
+    fn of(segments: &Segments, data: &Path) -> Result<Self, RecoveryError> {
+        let listed = list_in(segments, data)?;
+        let newest = listed.into_iter().find(|listed| listed.header.is_ok());
+        let snapshot = newest.map(|Listed { path, position, .. }| {
+            let witness = Witness::Snapshot;
+            Attesting { position, path, witness }
+        });
+        Ok(Self { snapshot, leases: Leases::of(data, &segments.identity.log_id) })
+    }
+
+    /// The highest position that a snapshot or a lease vouches for, for a log whose newest frame is of incarnation
+    /// `newest`.
+    fn up_to(&self, newest: u32) -> Option<Attesting> {
+        let by_lease = self.leases.attesting(newest);
+        self.snapshot.iter().cloned().chain(by_lease).max_by_key(|vouched| vouched.position)
+    }
 }
 
 /// Judges a log whose window ends at `appended`: the next start brings it to disk up to there.
@@ -269,10 +282,11 @@ fn verdict_behind(
     segments: &Segments,
     walked: &Walked,
     appended: Position,
-    vouched: Option<Attesting>,
+    vouching: &Vouching,
 ) -> Result<Verdict, RecoveryError> {
     let whole = Walked { end: appended.0, ..walked.clone() };
     let beyond = search_beyond(segments, appended.0, walked.incarnation)?;
+    let vouched = vouching.up_to(walked.incarnation.max(beyond.incarnation));
     let fault = fault(segments, &whole, &beyond, (appended.0, vouched));
     Ok(fault.map_or(Verdict::Sound, |fault| faulty(segments, &whole, fault)))
 }
@@ -294,7 +308,7 @@ fn faulty(segments: &Segments, walked: &Walked, fault: Fault) -> Verdict {
 fn verdict(
     segments: &Segments,
     walked: &mut Walked,
-    vouched: Option<Attesting>,
+    vouching: &Vouching,
     visit: &mut Visit<'_>,
 ) -> Result<Verdict, RecoveryError> {
     let end = walked.end;
@@ -302,6 +316,7 @@ fn verdict(
     if let Some(used) = beyond.used {
         walked.go_on(segments, used, visit)?;
     }
+    let vouched = vouching.up_to(walked.incarnation.max(beyond.incarnation));
     Ok(match (fault(segments, walked, &beyond, (0, vouched)), beyond.used) {
         (Some(fault), _) => faulty(segments, walked, fault),
         (None, Some(used)) if walked.end == end => {

@@ -127,13 +127,14 @@ pub(crate) fn recover(
     sync_last(&segments, walked.end)?;
     let beyond = search_beyond(&segments, walked.end, walked.incarnation)?;
     let leases = Leases::of(data, &identity.log_id);
-    let beside = restored.attesting.iter().cloned().chain(leases.attesting());
+    let newest = walked.incarnation.max(beyond.incarnation);
+    let beside = restored.attesting.iter().cloned().chain(leases.attesting(newest));
     let attested = (leftover.as_ref(), beside.max_by_key(|beside| beside.position));
     findings.loss_accepted = check_end(&segments, &walked, &beyond, attested, options.accept_loss)?;
     findings.take_snapshots(restored);
 
     let window_incarnation = leftover.as_ref().map_or(0, |window| window.header.incarnation);
-    let of_log = walked.incarnation.max(beyond.incarnation).max(window_incarnation);
+    let of_log = newest.max(window_incarnation);
     let told = highest_kept(data, &segments)?.max(leases.incarnation());
     let seen = of_log.max(restored_incarnation).max(told);
     let incarnation = seen.checked_add(1).ok_or(RecoveryError::IncarnationsUsedUp)?;

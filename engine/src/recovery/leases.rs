@@ -3,7 +3,9 @@
 //!
 //! A reader names a transaction in its lease once that is durable and what was made of it is, too, so the log has
 //! it unless it is damaged. One that the log has lost, because that was accepted, vouches no more: a copy of the
-//! lease is kept, and the lease holds all of the log, as a prune does anyway for a reader of another past.
+//! lease is kept, and the lease holds all of the log, as a prune does anyway for a reader of another past. So does one
+//! of an incarnation behind which the log went on with a later one: that one's start has decided where the past ended
+//! of which the reader had more, and everything of a past that is still in the log lies in front of the next one.
 
 use std::{
     fs, io,
@@ -45,9 +47,11 @@ impl Leases {
         })
     }
 
-    /// The highest position that one of them vouches for.
-    pub(crate) fn attesting(&self) -> Option<Attesting> {
-        let (lease, position) = self.with_ends().max_by_key(|(_, end)| *end)?;
+    /// The highest position that one of them vouches for, for a log whose newest frame is of incarnation `newest`; 0
+    /// where it has none.
+    pub(crate) fn attesting(&self, newest: u32) -> Option<Attesting> {
+        let of_its_past = self.with_ends().filter(|(lease, _)| lease.last.incarnation.0 >= newest);
+        let (lease, position) = of_its_past.max_by_key(|(_, end)| *end)?;
         Some(Attesting { position, path: lease.path.clone(), witness: Witness::Lease })
     }
 
@@ -56,8 +60,8 @@ impl Leases {
         self.held.iter().map(|lease| lease.last.incarnation.0).max().unwrap_or(0)
     }
 
-    /// Those that vouch for what is behind the end of the log, whose loss was accepted, and where copies of them are
-    /// kept. `incarnation` is the one that begins there.
+    /// Those that name what is behind the end of the log, whose loss is accepted or was by an earlier start, and where
+    /// copies of them are kept. `incarnation` is the one that begins there.
     pub(super) fn behind(&self, end: u64, incarnation: u32) -> Vec<AsideLease> {
         let behind = self.with_ends().filter(|(_, attested)| *attested > end);
         let aside = |(lease, _): (&HeldLease, u64)| AsideLease {

@@ -87,6 +87,50 @@ fn a_missing_last_segment_is_missed_by_who_has_read_it() {
     assert_eq!(place.open().model.records, kept);
 }
 
+/// As a venue leaves it whose loss was accepted while the reader's last batch was on its way to its own disk.
+#[test]
+fn a_lease_of_a_past_that_a_later_start_has_ended_keeps_nobody_from_starting() {
+    let (mut place, _, _) = leased_log(65);
+    let path = place.options.data.join("leases/reader.lease");
+    let before = fs::read(&path).unwrap();
+    fs::remove_file(place.segment(2)).unwrap();
+    let _ahead = fs::remove_file(place.segment(3));
+    place.options.accept_loss = true;
+    let mut venue = place.open();
+    venue.submit(&[24; 24]);
+    venue.close();
+    place.options.accept_loss = false;
+    let model = place.open().close();
+    fs::write(&path, &before).unwrap();
+    assert_eq!(inspect(&place.options.data, &mut |_| {}).unwrap().verdict, Verdict::Sound);
+    place.told();
+    let venue = place.open();
+    assert_eq!(venue.model, model);
+    let told = place.told();
+    assert!(told.iter().any(|line| line.contains("reader.lease.dropped-4")), "{told:?}");
+    assert!(told.iter().all(|line| !line.contains("LOSS")), "{told:?}");
+    assert_eq!(leases(&place.options.data).unwrap()[0].last, Bookmark::default());
+    assert_eq!(fs::read(path.with_extension("lease.dropped-4")).unwrap(), before);
+    venue.close();
+
+    // One of the log's own past vouches, whatever an older one would have vouched for beside it.
+    fs::write(&path, &before).unwrap();
+    let position = Position(2 * SEGMENT + SEGMENT / 4);
+    let own = Bookmark { position, incarnation: Incarnation(4), crc: 7 };
+    Lease::hold(&place.options.data, "own", log_id(&place), own).unwrap();
+    let own_path = place.options.data.join("leases/own.lease");
+    let error = refusal(&place);
+    assert!(
+        matches!(&error, RecoveryError::BehindLease { lease, .. } if *lease == own_path),
+        "{error}"
+    );
+    let verdict = inspect(&place.options.data, &mut |_| {}).unwrap().verdict;
+    assert!(
+        matches!(&verdict, Verdict::Damaged { by: Some(by), .. } if *by == own_path),
+        "{verdict:?}"
+    );
+}
+
 #[test]
 fn the_last_transaction_alone_is_missed_too() {
     let (place, model, last) = leased_log(61);
