@@ -15,6 +15,7 @@
 
 mod ahead;
 mod chain;
+mod copied;
 mod end;
 mod error;
 mod leases;
@@ -111,7 +112,8 @@ pub(crate) fn recover(
     let (mut segments, new_log) = open_segments(&environment.storage, options)?;
     let identity = segments.identity;
     let (folders, boot_id) = window_places(data, &identity, &environment.shared_memory)?;
-    let leftover = Leftover::find(&folders, &identity, &boot_id, Purpose::Take)?;
+    let mut copies = Vec::new();
+    let leftover = Leftover::find(&folders, &identity, &boot_id, Purpose::Take, &mut copies)?;
     let heartbeat_ns = leftover.as_ref().map_or(0, |window| window.heartbeat_ns);
     let mut findings = Findings { new_log, heartbeat_ns, ..Findings::default() };
     if let Some(window) = leftover.as_ref().filter(|window| window.counts) {
@@ -158,6 +160,9 @@ pub(crate) fn recover(
     if let Some(poison) = &findings.poison {
         keep_poison(data, poison)?;
     }
+    for copied in copies {
+        copied.put_aside()?;
+    }
     if let Some(window) = &leftover {
         // Before anything that it holds too is taken out of the log: an attempt that comes after this one
         // would refuse to start beside it.
@@ -203,7 +208,7 @@ pub(crate) fn compare_window(
 ) -> Result<(), RecoveryError> {
     let identity = &segments.identity;
     let (folders, boot_id) = window_places(data, identity, shared_memory)?;
-    let window = Leftover::find(&folders, identity, &boot_id, Purpose::Look)?;
+    let window = Leftover::find(&folders, identity, &boot_id, Purpose::Look, &mut Vec::new())?;
     match window.filter(|it| it.counts && it.header.incarnation == incarnation.0) {
         Some(window) => window.compare(segments),
         None => Ok(()),

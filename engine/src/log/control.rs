@@ -28,7 +28,7 @@ use touchline_protocol::{
 };
 
 use super::{
-    live::{ORIGIN_FILE, UNFINISHED_CONTROL},
+    live::{ORIGIN_FILE, UNFINISHED_CONTROL, keeps_copied},
     lock::{DataLock, FolderLock},
 };
 use crate::snapshot::SnapshotSchedule;
@@ -382,7 +382,7 @@ impl Control {
 }
 
 /// Removes control page, window and folder, also those of a start that was broken off; nothing is left is
-/// no error.
+/// no error. A folder in which a copied window is kept stays.
 pub(crate) fn remove_window_files(folder: &Path) -> io::Result<()> {
     let tolerate = |result: io::Result<()>| match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -391,5 +391,14 @@ pub(crate) fn remove_window_files(folder: &Path) -> io::Result<()> {
     for name in [CONTROL_FILE, UNFINISHED_CONTROL, WINDOW_FILE, ORIGIN_FILE] {
         tolerate(fs::remove_file(folder.join(name)))?;
     }
-    tolerate(fs::remove_dir(folder))
+    match fs::remove_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            if keeps_copied(folder)? {
+                Ok(())
+            } else {
+                Err(error)
+            }
+        }
+        removed => tolerate(removed),
+    }
 }

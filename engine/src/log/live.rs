@@ -4,6 +4,7 @@
 mod stale;
 
 use std::{
+    ffi::OsStr,
     fmt,
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read as _},
@@ -30,6 +31,10 @@ use crate::host::free_bytes;
 
 /// The control page's name while it is being made.
 pub(crate) const UNFINISHED_CONTROL: &str = "control.new";
+
+/// What the names begin with of the files of a window that was copied to where it lies. Nobody removes them but the
+/// operator.
+pub(crate) const COPIED: &str = "copied-";
 
 /// The file beside a window in shared memory that holds the path of its data folder.
 pub(crate) const ORIGIN_FILE: &str = "origin";
@@ -201,6 +206,17 @@ pub(crate) fn create_control(folder: &Path, header: &ControlHeader) -> io::Resul
         ShmError::System { source, .. } => source,
         other => io::Error::other(other),
     })
+}
+
+/// Whether there is something of a window in `folder` that was copied there and is kept.
+pub(crate) fn keeps_copied(folder: &Path) -> io::Result<bool> {
+    let is_copied = |name: &OsStr| name.as_encoded_bytes().starts_with(COPIED.as_bytes());
+    for entry in fs::read_dir(folder)? {
+        if is_copied(&entry?.file_name()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Gives the control page its name, in place of an older one.

@@ -26,7 +26,8 @@ pub fn check_window(data: &Path, shared_memory: &Path) -> Result<(), RecoveryErr
     let folders = WindowFolders::of(data, &identity.log_id, shared_memory)
         .map_err(disk_error("looking at", data))?;
     let boot_id = boot_id().map_err(disk_error("reading the boot id from", Path::new("/proc")))?;
-    let Some(left) = Leftover::find(&folders, &identity, &boot_id, Purpose::Look)? else {
+    let (how, copies) = (Purpose::Look, &mut Vec::new());
+    let Some(left) = Leftover::find(&folders, &identity, &boot_id, how, copies)? else {
         return Ok(());
     };
     let window = left.counts.then_some(WINDOW_FILE);

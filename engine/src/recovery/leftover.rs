@@ -32,13 +32,13 @@ use touchline_protocol::{
 use super::{
     RecoveryError,
     chain::{Walked, walk},
+    copied::CopiedWindow,
     segments::Segments,
 };
 use crate::log::{
     disk::{DiskLog, aligned_buffer},
     lock::FolderLock,
 };
-use crate::notice::alert;
 
 /// What the names of files end with whose commands engines have panicked of.
 pub(crate) const FATAL: &str = "fatal";
@@ -89,17 +89,19 @@ pub(super) struct Leftover {
 }
 
 impl Leftover {
-    /// The newest window of this log, if it is of this running of the machine.
+    /// The newest window of this log, if it is of this running of the machine. Those that were copied to where they
+    /// lie go to `copies`, if they are to be taken.
     pub(super) fn find(
         folders: &WindowFolders,
         identity: &LogIdentity,
         boot_id: &[u8; 16],
         purpose: Purpose,
+        copies: &mut Vec<CopiedWindow>,
     ) -> Result<Option<Self>, RecoveryError> {
         let mut newest: Option<Self> = None;
         let failed = |source| RecoveryError::of_left_window(&folders.shared_memory, source);
         for folder in folders.to_search().map_err(failed)? {
-            let found = Self::open(folder, identity, boot_id, purpose)
+            let found = Self::open(folder, (identity, boot_id), purpose, copies)
                 .map_err(|source| RecoveryError::of_left_window(folder, source))?;
             let Some(found) = found else { continue };
             if newest.as_ref().is_none_or(|best| best.header.incarnation < found.header.incarnation)
@@ -112,9 +114,9 @@ impl Leftover {
 
     fn open(
         folder: &Path,
-        identity: &LogIdentity,
-        boot_id: &[u8; 16],
+        (identity, boot_id): (&LogIdentity, &[u8; 16]),
         purpose: Purpose,
+        copies: &mut Vec<CopiedWindow>,
     ) -> io::Result<Option<Self>> {
         let takes = purpose == Purpose::Take;
         let open = |name| {
@@ -134,11 +136,8 @@ impl Leftover {
         };
         check_header(&header, identity)?;
         if header.is_copied_to(&file)? {
-            if takes {
-                alert!(
-                    "log: the live window in {} was copied there and does not count: what it was when, nobody knows",
-                    folder.display()
-                );
+            if let Some(lock) = lock {
+                copies.push(CopiedWindow::of(folder, header.incarnation, lock)?);
             }
             return Ok(None);
         }

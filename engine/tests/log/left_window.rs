@@ -4,6 +4,7 @@ use std::{fs, os::unix::fs::FileExt};
 
 use touchline_engine::{
     inspect::{EngineState, Verdict, check_window, inspect},
+    log::WindowPlace,
     recovery::RecoveryError,
 };
 use touchline_protocol::{
@@ -123,6 +124,61 @@ fn a_copy_does_not_go_on_from_the_window_of_its_original() {
     fs::rename(&place.options.data, &moved).unwrap();
     fs::rename(&moved, &place.options.data).unwrap();
     assert_eq!(place.open().model, model);
+}
+
+/// As somebody moves a data folder by copying it whose engine was killed.
+#[test]
+fn a_window_that_does_not_count_for_it_was_copied_is_kept_for_it_may_be_all_there_is() {
+    let place = Place::new();
+    let mut venue = place.open();
+    venue.submit_up_to(&mut Random::new(75), SEGMENT / 4);
+    venue.settle();
+    let on_disk = venue.model.clone();
+    place.disk.hold(true);
+    venue.append(&[160; 160]);
+    place.kill_before_disk(venue);
+    for window_place in [WindowPlace::Data, WindowPlace::SharedMemory] {
+        let mut copy = Place::new();
+        copy.options.window_place = window_place;
+        let live = copy.options.data.join("live");
+        let copy_of = |name: &str| {
+            let (from, to) = (place.options.data.join(name), copy.options.data.join(name));
+            fs::create_dir_all(&to).unwrap();
+            for entry in fs::read_dir(from).unwrap() {
+                let entry = entry.unwrap();
+                fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+            }
+        };
+        copy_of("log");
+        copy_of("live");
+        let kept = ["control", "window"].map(|name| {
+            (live.join(name), live.join(format!("copied-1-{name}")), fs::read(live.join(name)))
+        });
+        let is_kept =
+            || kept.iter().all(|(_, to, bytes)| fs::read(to).ok() == bytes.as_ref().ok().cloned());
+        for _ in 0..2 {
+            let venue = copy.open();
+            assert_eq!(venue.model, on_disk);
+            assert!(is_kept(), "{window_place:?}");
+            venue.close();
+            assert!(is_kept(), "{window_place:?}");
+        }
+        // Another one of that number takes nobody's place, and is not lost either.
+        copy_of("live");
+        let error = refusal(&copy);
+        assert!(error.to_string().contains("copied-1-"), "{error}");
+        assert!(is_kept());
+        for (own, _, bytes) in &kept {
+            assert_eq!(fs::read(own).unwrap(), *bytes.as_ref().unwrap());
+        }
+        let away = copy.root.path().join("away");
+        fs::create_dir(&away).unwrap();
+        for (_, to, _) in &kept {
+            fs::rename(to, away.join(to.file_name().unwrap())).unwrap();
+        }
+        assert_eq!(copy.open().model, on_disk);
+        assert!(is_kept());
+    }
 }
 
 #[test]

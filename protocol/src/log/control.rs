@@ -97,7 +97,8 @@ pub struct ControlHeader {
     pub pid: u32,
     /// Zero.
     pub reserved: u32,
-    /// The inode number of the page's own file, by which a copy is known; 0 in pages of engines before.
+    /// The inode number of the page's own file, by which a copy is known where no birth is told; 0 in pages of engines
+    /// before.
     pub file_number: u64,
     /// When that file was born, ns since the epoch; 0 where the file system does not tell.
     pub file_born_ns: u64,
@@ -114,15 +115,17 @@ impl ControlHeader {
     }
 
     /// True if the page was made in another file than this one: it was copied, with a window that was or was not
-    /// written meanwhile, and nobody knows what of it is of which moment.
+    /// written meanwhile, and nobody knows what of it is of which moment. Where the file system tells when the file was
+    /// born, that alone decides: no copy keeps it, while a file's number may come back, or change with a mount.
     ///
     /// # Errors
     /// If the file cannot be looked at.
     pub fn is_copied_to(&self, file: &File) -> io::Result<bool> {
         let (number, born_ns) = identify(file)?;
         let is_told = self.file_born_ns != 0 && born_ns != 0;
-        Ok(self.file_number != 0
-            && (self.file_number != number || is_told && self.file_born_ns != born_ns))
+        let is_same =
+            if is_told { self.file_born_ns == born_ns } else { self.file_number == number };
+        Ok(self.file_number != 0 && !is_same)
     }
 
     /// The header of the control page in `file`, of whatever layout; `None` if nothing of it ever reached the
@@ -224,15 +227,26 @@ mod tests {
         assert_eq!(ControlHeader::read(&own).unwrap(), Some(page));
         assert!(!page.is_copied_to(&own).unwrap());
         let copy = folder.path().join("copy");
-        fs::copy(&path, &copy).unwrap();
-        let copy = File::open(&copy).unwrap();
+        // File systems tell times by a clock of some milliseconds.
+        let copy = loop {
+            let _none = fs::remove_file(&copy);
+            fs::copy(&path, &copy).unwrap();
+            let made = File::open(&copy).unwrap();
+            if page.file_born_ns == 0 || identify(&made).unwrap().1 != page.file_born_ns {
+                break made;
+            }
+        };
         assert!(page.is_copied_to(&copy).unwrap());
-        // A number that was used before may come back, a time does not.
+        // A number that was used before may come back, and some file systems give another one; a time stays.
+        let renumbered = ControlHeader { file_number: page.file_number + 1, ..page };
+        assert_eq!(renumbered.is_copied_to(&own).unwrap(), page.file_born_ns == 0);
         if page.file_born_ns != 0 {
             let later = ControlHeader { file_born_ns: page.file_born_ns - 1, ..page };
             assert!(later.is_copied_to(&own).unwrap());
         }
         let unknown = ControlHeader { file_born_ns: 0, ..page };
+        let unknown_renumbered = ControlHeader { file_born_ns: 0, ..renumbered };
+        assert!(unknown_renumbered.is_copied_to(&own).unwrap());
         assert!(!unknown.is_copied_to(&own).unwrap() && unknown.is_copied_to(&copy).unwrap());
         let of_before = ControlHeader { file_number: 0, file_born_ns: 0, ..page };
         assert!(!of_before.is_copied_to(&copy).unwrap());

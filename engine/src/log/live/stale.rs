@@ -4,7 +4,7 @@
 //! A window folder is named by device and inode of its data folder and holds a file with that
 //! folder's path. It is removed only if nobody holds its lock, the path leads to no such folder any
 //! more, and the disk log had everything that was in it: a data folder that was merely moved after a
-//! crash keeps its window as long as the window is of use.
+//! crash keeps its window as long as the window is of use. One in which a copied window is kept stays.
 
 use std::{
     fs::{self, File},
@@ -21,7 +21,7 @@ use touchline_protocol::{
     shm::ReadOnlyRegion,
 };
 
-use super::{super::lock::FolderLock, ORIGIN_FILE};
+use super::{super::lock::FolderLock, ORIGIN_FILE, keeps_copied};
 
 /// Longest path that is looked at, bytes.
 const PATH_BYTES_MAX: u64 = 4096;
@@ -63,7 +63,7 @@ fn is_stale(folder: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) => return Err(error),
     };
-    Ok(!is_there && is_on_disk(folder)?)
+    Ok(!is_there && is_on_disk(folder)? && !keeps_copied(folder)?)
 }
 
 /// True when everything that was appended to the window had reached the disk.
@@ -159,5 +159,11 @@ mod tests {
         fs::remove_file(unknown.folder.join(ORIGIN_FILE)).unwrap();
         remove_stale(&unknown.user, Path::new("elsewhere"));
         assert!(unknown.folder.exists());
+        let kept = place(4160, 4160);
+        fs::remove_dir(&kept.data).unwrap();
+        let copied = kept.folder.join("copied-3-window");
+        fs::rename(kept.folder.join(WINDOW_FILE), &copied).unwrap();
+        remove_stale(&kept.user, Path::new("elsewhere"));
+        assert!(copied.exists());
     }
 }
