@@ -33,7 +33,7 @@ impl Default for JobsConfig {
             token_lifetime_s: 24 * 3600,
             attempts_per_address: 1000,
             attempts_per_account: 100,
-            writes_per_minute: 600,
+            writes_per_minute: 6_000,
             requests_per_15_minutes: 0,
             hashing_threads: 2,
             hashing_waiting: 64,
