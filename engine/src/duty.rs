@@ -450,7 +450,7 @@ fn is_answering(writer: &LogWriter) -> bool {
 enum Executed {
     /// It is answered.
     Answered,
-    /// It is answered, and was [judged by levels](is_judged_by_levels) for nothing: no more of its sender's in
+    /// It is answered, and was [judged by levels](is_market) for nothing: no more of its sender's in
     /// this turn.
     Looked,
     /// Its sender has logged out: to be ended.
@@ -522,7 +522,7 @@ fn execute(
             if !venue.addressees.notes().is_empty() {
                 unsolicited::tell(venue, position, clients, Some(client));
             }
-            // One of it takes part in a trade, else it was killed.
+            // It has traded, or it was killed.
             if is_fill_or_kill(command) && !has_trade(venue.writer) {
                 return Executed::Looked;
             }
@@ -544,29 +544,34 @@ fn execute(
 /// What became of a command that was answered and has changed nothing.
 #[inline]
 fn judged(command: &Command<'_>) -> Executed {
-    if is_judged_by_levels(command) { Executed::Looked } else { Executed::Answered }
+    if is_market(command) || is_fill_or_kill(command) {
+        Executed::Looked
+    } else {
+        Executed::Answered
+    }
 }
 
-/// True of an order that is judged by the levels, or resting orders, that it would take: thousands of them, and where
-/// it is refused then, no limit of orders and no fee counts it.
-const fn is_judged_by_levels(command: &Command<'_>) -> bool {
-    let order_type = match command {
-        Command::NewOrder(order) => order.order_type,
-        Command::CancelReplace(order) => order.order_type,
-        _ => return false,
-    };
-    order_type == OrderType::Market.to_wire() || is_fill_or_kill(command)
+/// True of an order that is judged by the levels that it would take: thousands of them, and where it is refused then,
+/// no limit of orders and no fee counts it.
+const fn is_market(command: &Command<'_>) -> bool {
+    matches!(kind(command), Some((order_type, _)) if order_type == OrderType::Market.to_wire())
 }
 
-/// As [`is_judged_by_levels`], of an order that is executed whole or not at all.
+/// As [`is_market`], of an order that is executed whole or not at all; of one that prevents self-trades by the resting
+/// orders that it would take.
 #[inline]
 const fn is_fill_or_kill(command: &Command<'_>) -> bool {
-    let time_in_force = match command {
-        Command::NewOrder(order) => order.time_in_force,
-        Command::CancelReplace(order) => order.time_in_force,
-        _ => return false,
-    };
-    time_in_force == TimeInForce::Fok.to_wire()
+    matches!(kind(command), Some((_, time_in_force)) if time_in_force == TimeInForce::Fok.to_wire())
+}
+
+/// Type and time in force of the one order that a command would place, as the message has them.
+#[inline]
+const fn kind(command: &Command<'_>) -> Option<(u8, u8)> {
+    match command {
+        Command::NewOrder(order) => Some((order.order_type, order.time_in_force)),
+        Command::CancelReplace(order) => Some((order.order_type, order.time_in_force)),
+        _ => None,
+    }
 }
 
 /// True if the transaction that was committed last has traded something.

@@ -198,6 +198,16 @@ fn window_places(
     Ok((folders, boot_id))
 }
 
+/// The window of the last engine, to be looked at beside whoever else does.
+fn look_at_window(
+    data: &Path,
+    shared_memory: &Path,
+    identity: &LogIdentity,
+) -> Result<Option<Leftover>, RecoveryError> {
+    let (folders, boot_id) = window_places(data, identity, shared_memory)?;
+    Leftover::find(&folders, identity, &boot_id, Purpose::Look, &mut Vec::new())
+}
+
 /// Step 2 alone, which changes nothing: whether the window that an engine of `incarnation` has left, if it is the one
 /// that counts, is of the log on disk.
 pub(crate) fn compare_window(
@@ -206,9 +216,7 @@ pub(crate) fn compare_window(
     segments: &Segments,
     incarnation: Incarnation,
 ) -> Result<(), RecoveryError> {
-    let identity = &segments.identity;
-    let (folders, boot_id) = window_places(data, identity, shared_memory)?;
-    let window = Leftover::find(&folders, identity, &boot_id, Purpose::Look, &mut Vec::new())?;
+    let window = look_at_window(data, shared_memory, &segments.identity)?;
     match window.filter(|it| it.counts && it.header.incarnation == incarnation.0) {
         Some(window) => window.compare(segments),
         None => Ok(()),

@@ -4,17 +4,10 @@
 use std::{io, path::Path};
 
 use rustix::fs::{Access, access};
-use touchline_protocol::log::{
-    control::{CONTROL_FILE, WINDOW_FILE},
-    place::{WindowFolders, boot_id},
-};
+use touchline_protocol::log::control::{CONTROL_FILE, WINDOW_FILE};
 
-use super::{
-    RecoveryError,
-    leftover::{Leftover, Purpose, named},
-};
+use super::{RecoveryError, leftover::named, look_at_window};
 use crate::inspect::segments_for_reading;
-use crate::log::disk::disk_error;
 
 /// Looks at the windows of the log in the data folder `data`, of an engine that has ended or of one that runs, as a
 /// start would; `shared_memory` is [`touchline_protocol::log::place::SHARED_MEMORY`] or what stands for it.
@@ -23,13 +16,7 @@ use crate::log::disk::disk_error;
 /// What a start would be refused for; also if there is no log, or it cannot be read.
 pub fn check_window(data: &Path, shared_memory: &Path) -> Result<(), RecoveryError> {
     let identity = segments_for_reading(data)?.identity;
-    let folders = WindowFolders::of(data, &identity.log_id, shared_memory)
-        .map_err(disk_error("looking at", data))?;
-    let boot_id = boot_id().map_err(disk_error("reading the boot id from", Path::new("/proc")))?;
-    let (how, copies) = (Purpose::Look, &mut Vec::new());
-    let Some(left) = Leftover::find(&folders, &identity, &boot_id, how, copies)? else {
-        return Ok(());
-    };
+    let Some(left) = look_at_window(data, shared_memory, &identity)? else { return Ok(()) };
     let window = left.counts.then_some(WINDOW_FILE);
     for path in [CONTROL_FILE].into_iter().chain(window).map(|name| left.folder.join(name)) {
         access(&path, Access::WRITE_OK)

@@ -1,6 +1,6 @@
 //! Bytes that changed, files that are missing, windows that do not belong.
 
-use std::{fs, path::Path, sync::atomic::Ordering};
+use std::{fs, path::Path};
 
 use rustix::fs::{FlockOperation, flock};
 use touchline_engine::log::WindowPlace;
@@ -454,15 +454,7 @@ fn an_accepted_loss_may_be_broken_off_after_any_disk_call_beside_a_window() {
     copy_folder(&origin.options.data, &place.options.data);
     assert!(matches!(refusal(&place), RecoveryError::Damaged { .. }));
     place.options.accept_loss = true;
-    let mut broken_off = 0;
-    let venue = loop {
-        place.disk.calls_left.store(broken_off, Ordering::SeqCst);
-        match place.try_open() {
-            Ok(venue) => break venue,
-            Err(RecoveryError::Disk(_)) => broken_off += 1,
-            Err(error) => panic!("after {broken_off} calls: {error}"),
-        }
-    };
+    let (venue, broken_off) = place.open_broken_off();
     assert!(broken_off > 4, "only {broken_off} calls");
     assert_eq!(venue.model.records, model.records[..damaged]);
 }

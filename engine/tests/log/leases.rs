@@ -1,6 +1,6 @@
 //! Leases of the log's readers, which name what was durable: a log that has lost it is not opened.
 
-use std::{fs, sync::atomic::Ordering};
+use std::fs;
 
 use touchline_engine::{
     inspect::{Verdict, inspect},
@@ -180,15 +180,7 @@ fn an_incarnation_that_only_a_lease_told_of_is_not_used_though_the_lease_is_put_
     let far = Bookmark { position: Position(far.position.0 + SEGMENT), ..far };
     Lease::hold(&place.options.data, "reader", log_id(&place), far).unwrap();
     place.options.accept_loss = true;
-    let mut broken_off = 0;
-    let venue = loop {
-        place.disk.calls_left.store(broken_off, Ordering::SeqCst);
-        match place.try_open() {
-            Ok(venue) => break venue,
-            Err(_) => broken_off += 1,
-        }
-    };
-    place.disk.calls_left.store(-1, Ordering::SeqCst);
+    let (venue, broken_off) = place.open_broken_off();
     assert!(broken_off > 0);
     assert!(venue.report().incarnation.0 >= 10, "{}", venue.report().incarnation);
     assert!(place.names().iter().all(|name| !name.contains("dropped")), "{:?}", place.names());

@@ -323,6 +323,21 @@ impl Place {
         Self { root, options, environment, disk, told: Mutex::default() }
     }
 
+    /// Opens it after starts that the disk broke off, each one call later than the one before; gives how many.
+    pub(crate) fn open_broken_off(&self) -> (Venue, i64) {
+        let mut broken_off = 0;
+        let venue = loop {
+            self.disk.calls_left.store(broken_off, Ordering::SeqCst);
+            match self.try_open() {
+                Ok(venue) => break venue,
+                Err(RecoveryError::Disk(_)) => broken_off += 1,
+                Err(error) => panic!("after {broken_off} calls: {error}"),
+            }
+        };
+        self.disk.calls_left.store(-1, Ordering::SeqCst);
+        (venue, broken_off)
+    }
+
     pub(crate) fn try_open(&self) -> Result<Venue, RecoveryError> {
         let mut model = Model::default();
         let mut tell = |progress| {
