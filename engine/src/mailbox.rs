@@ -6,9 +6,11 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use touchline_protocol::message::ORDER_FILLED_MINOR;
 use touchline_protocol::message::command::{LOGON_BRIEF, LOGON_TERSE, Logon};
 use touchline_protocol::message::enums::{CloseReason, RejectReason};
 use touchline_protocol::message::event::SessionStarted;
+use touchline_protocol::message::handshake::Hello;
 use touchline_protocol::ring::SessionEnd;
 use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
 
@@ -73,15 +75,19 @@ pub enum Detail {
     Whole,
     /// No `OrderAccepted` in front of what comes of an order (`LOGON_BRIEF`).
     Brief,
-    /// Nor more than an `OrderOpened` or an `OrderClosed` where nothing else happened (`LOGON_TERSE`).
+    /// Nor more than an `OrderOpened` or an `OrderClosed` where nothing else happened: `LOGON_TERSE` of a client
+    /// that does not know an `OrderFilled` yet.
+    TerseButFills,
+    /// Nor more than an `OrderFilled` where one resting order was enough (`LOGON_TERSE`).
     Terse,
 }
 
 impl Detail {
-    /// As a Hello's flags ask for it.
-    pub(crate) const fn of(flags: u8) -> Self {
+    /// As a Hello asks for it.
+    pub(crate) const fn of(hello: &Hello) -> Self {
+        let Hello { flags, protocol_minor, .. } = *hello;
         if flags & LOGON_TERSE != 0 {
-            Self::Terse
+            if protocol_minor < ORDER_FILLED_MINOR { Self::TerseButFills } else { Self::Terse }
         } else if flags & LOGON_BRIEF != 0 {
             Self::Brief
         } else {
@@ -214,8 +220,14 @@ mod tests {
 
     #[test]
     fn the_shortest_of_what_is_asked_for_is_told() {
+        use Detail::{Brief, Terse, TerseButFills, Whole};
         let asked = [0, LOGON_BRIEF, LOGON_TERSE, LOGON_TERSE | LOGON_BRIEF, 3];
-        let told = [Detail::Whole, Detail::Brief, Detail::Terse, Detail::Terse, Detail::Whole];
-        assert_eq!(asked.map(Detail::of), told);
+        for (protocol_minor, terse) in
+            [(4, TerseButFills), (5, TerseButFills), (6, Terse), (7, Terse)]
+        {
+            let told = asked
+                .map(|flags| Detail::of(&Hello { flags, protocol_minor, ..Default::default() }));
+            assert_eq!(told, [Whole, Brief, terse, terse, Whole], "handshake 1.{protocol_minor}");
+        }
     }
 }

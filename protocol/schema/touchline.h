@@ -20,7 +20,7 @@
 #define TOUCHLINE_SCHEMA_ID 19540u
 #define TOUCHLINE_SCHEMA_VERSION 1u
 #define TOUCHLINE_PROTOCOL_MAJOR 1u
-#define TOUCHLINE_PROTOCOL_MINOR 5u
+#define TOUCHLINE_PROTOCOL_MINOR 6u
 /* Prices, quantities and amounts are counts of 0.00000001. */
 #define TOUCHLINE_UNITS_PER_WHOLE INT64_C(100000000)
 
@@ -271,7 +271,7 @@ struct touchline_name {
 #define TOUCHLINE_LOGON_CANCEL_ON_DISCONNECT 1 /* Cancel the session's orders when its connection ends. */
 #define TOUCHLINE_LOGON_ACCOUNT_EVENTS 2 /* Tell the session what happens to all orders of its account, whoever placed them. */
 #define TOUCHLINE_LOGON_BRIEF 4 /* In a Hello, never in a logon: replies to a `NewOrder` come without its `OrderAccepted`. */
-#define TOUCHLINE_LOGON_TERSE 8 /* In a Hello, never in a logon: as `LOGON_BRIEF`, and an `OrderOpened` or `OrderClosed` says what needs no more. */
+#define TOUCHLINE_LOGON_TERSE 8 /* In a Hello, never in a logon: as `LOGON_BRIEF`, and an `OrderOpened`, `OrderClosed` or `OrderFilled` says what needs no more. */
 #define TOUCHLINE_LOGON_WISHES (TOUCHLINE_LOGON_BRIEF | TOUCHLINE_LOGON_TERSE) /* What an engine that does not know it may leave out: how much a session is told. */
 #define TOUCHLINE_LOGON_OF_SESSIONS (TOUCHLINE_LOGON_CANCEL_ON_DISCONNECT | TOUCHLINE_LOGON_ACCOUNT_EVENTS | TOUCHLINE_LOGON_WISHES) /* All that a session may ask for in its Hello. */
 #define TOUCHLINE_LOGON_FEED 128 /* In a Hello, never in a logon: the public feed is wanted and no session. */
@@ -1523,6 +1523,34 @@ TOUCHLINE_ASSERT(sizeof(struct touchline_order_closed) == 24, "touchline_order_c
 TOUCHLINE_ASSERT(offsetof(struct touchline_order_closed, header) == 0, "touchline_order_closed.header");
 TOUCHLINE_ASSERT(offsetof(struct touchline_order_closed, order_id) == 8, "touchline_order_closed.order_id");
 TOUCHLINE_ASSERT(offsetof(struct touchline_order_closed, executed_quantity) == 16, "touchline_order_closed.executed_quantity");
+
+/* Terminal reply to a `NewOrder` of a terse session: one resting order of another account filled it whole, and nothing else has happened to it; with its envelope two cache lines. In the place of the events that the log has. Never in the log. */
+struct touchline_order_filled {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t order_id; /* Its number. */
+    uint64_t book_update_id; /* The symbol's book update id behind this order. */
+    uint64_t trade_id; /* The trade's number. */
+    uint64_t aggregate_trade_id; /* The aggregate trade that the trade belongs to. */
+    uint64_t maker_order_id; /* The resting order. */
+    int64_t price; /* The resting order's price, 10⁻⁸. */
+    int64_t quantity; /* Base executed, which is all of the order's, 10⁻⁸. */
+    int64_t quote_amount; /* Quote executed, truncated to 10⁻⁸. */
+    int64_t commission; /* Taken from what this order receives, 10⁻⁸. */
+    int64_t released; /* Of what was locked for it moved back to free, 10⁻⁸. */
+};
+#define TOUCHLINE_TEMPLATE_ORDER_FILLED 244u
+TOUCHLINE_ASSERT(sizeof(struct touchline_order_filled) == 88, "touchline_order_filled");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_filled, header) == 0, "touchline_order_filled.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_filled, order_id) == 8, "touchline_order_filled.order_id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_filled, book_update_id) == 16, "touchline_order_filled.book_update_id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_filled, trade_id) == 24, "touchline_order_filled.trade_id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_filled, aggregate_trade_id) == 32, "touchline_order_filled.aggregate_trade_id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_filled, maker_order_id) == 40, "touchline_order_filled.maker_order_id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_filled, price) == 48, "touchline_order_filled.price");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_filled, quantity) == 56, "touchline_order_filled.quantity");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_filled, quote_amount) == 64, "touchline_order_filled.quote_amount");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_filled, commission) == 72, "touchline_order_filled.commission");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_filled, released) == 80, "touchline_order_filled.released");
 
 /* First message of a client. */
 struct touchline_hello {

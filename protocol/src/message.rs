@@ -31,10 +31,12 @@ pub const SCHEMA_VERSION: u16 = 1;
 /// From this [`PROTOCOL_MINOR`] on a reader of the public feed takes a [`stream::Heartbeat`] that says how far the
 /// feed is: one before it refuses what was reserved.
 pub const FEED_POSITION_MINOR: u16 = 5;
+/// From this [`PROTOCOL_MINOR`] on a terse session takes an [`event::OrderFilled`]: one before it does not know it.
+pub const ORDER_FILLED_MINOR: u16 = 6;
 /// Protocol version of the handshake: a peer with another major is refused.
 pub const PROTOCOL_MAJOR: u16 = 1;
 /// Raised by additions that an older peer may ignore.
-pub const PROTOCOL_MINOR: u16 = 5;
+pub const PROTOCOL_MINOR: u16 = 6;
 
 /// The SBE message header, in front of every message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]

@@ -217,6 +217,9 @@ fn events() -> Vec<(&'static str, Vec<u64>)> {
         Gap { from: Position(1) }
         OrderOpened { order_id: OrderId(1), book_update_id: BookUpdateId(2) }
         OrderClosed { order_id: OrderId(1), executed_quantity: 2 }
+        OrderFilled { order_id: OrderId(1), book_update_id: BookUpdateId(2), trade_id: TradeId(3),
+            aggregate_trade_id: AggregateTradeId(4), maker_order_id: OrderId(5), price: 6, quantity: 7,
+            quote_amount: 8, commission: 9, released: 10 }
     }
 }
 

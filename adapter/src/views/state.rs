@@ -153,9 +153,11 @@ impl State {
             | Event::SessionStarted(_)
             | Event::SessionEnded(_)
             | Event::MassCanceled(_) => Ok(()),
-            Event::Rejected(_) | Event::Gap(_) | Event::OrderOpened(_) | Event::OrderClosed(_) => {
-                Err(unexpected(scene, event))
-            }
+            Event::Rejected(_)
+            | Event::Gap(_)
+            | Event::OrderOpened(_)
+            | Event::OrderClosed(_)
+            | Event::OrderFilled(_) => Err(unexpected(scene, event)),
         }
     }
 

@@ -167,6 +167,7 @@ impl Expected {
                 Ok(result.order_id)
             }
             (Self::Rests, Event::OrderOpened(opened)) => Ok(opened.order_id),
+            (Self::Filled, Event::OrderFilled(filled)) => Ok(filled.order_id),
             (Self::Cancelled, Event::OrderCanceled(canceled)) => Ok(canceled.order_id),
             (Self::Cancelled, Event::OrderClosed(closed)) => Ok(closed.order_id),
             (_, other) => bail!("the engine answered {other:?} in the place of {self:?}"),

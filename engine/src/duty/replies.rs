@@ -11,7 +11,7 @@ use touchline_protocol::message::decode::Command;
 use touchline_protocol::message::enums::OrderStatus;
 use touchline_protocol::message::event::{
     ENVELOPE_TERMINAL, Envelope, OrderAccepted, OrderCanceled, OrderClosed, OrderContinues,
-    OrderOpened, OrderResult,
+    OrderFilled, OrderOpened, OrderResult, Trade,
 };
 
 /// Tells a client of the transaction of its command that was committed last; gives whether that ends it.
@@ -24,10 +24,11 @@ pub(super) fn reply(
     writer: &LogWriter,
 ) -> bool {
     let detail = clients.detail(client);
-    if detail == Detail::Terse
-        && let Some(line) = in_one_line(command, writer.committed_events())
+    if matches!(detail, Detail::Terse | Detail::TerseButFills)
+        && let Some(summary) = Summary::of(command, writer.committed_events())
+        && summary.is_known_to(detail)
     {
-        return reply_events(clients, client, envelope, iter::once(line.bytes()));
+        return reply_events(clients, client, envelope, iter::once(summary.bytes()));
     }
     // An order's number stands in its result, too, and all else its sender has said.
     let omits = detail != Detail::Whole && matches!(command, Command::NewOrder(_));
@@ -56,43 +57,81 @@ pub(super) fn reply_events<'log>(
     is_terminal
 }
 
-/// All that a terse session needs to be told.
-enum OneLine {
+/// All that a terse session needs to be told of a transaction.
+enum Summary {
     Opened(OrderOpened),
     Closed(OrderClosed),
+    Filled(OrderFilled),
 }
 
-impl OneLine {
+impl Summary {
+    /// `None` unless one order is open as it was sent, is filled by one resting order of another account, or is
+    /// cancelled, and nothing else was to be told.
+    #[inline]
+    fn of<'log>(
+        command: &Command<'_>,
+        mut events: impl Iterator<Item = &'log [u8]>,
+    ) -> Option<Self> {
+        let summary = match command {
+            Command::NewOrder(_) => {
+                view::<OrderAccepted>(events.next()?)?;
+                let next = events.next()?;
+                match view::<Trade>(next) {
+                    Some(trade) => Self::filled(trade, view(events.next()?)?)?,
+                    None => Self::opened(view(next)?)?,
+                }
+            }
+            Command::CancelOrder(_) => {
+                let &OrderCanceled { order_id, executed_quantity, .. } = view(events.next()?)?;
+                Self::Closed(OrderClosed { order_id, executed_quantity, ..Default::default() })
+            }
+            _ => return None,
+        };
+        events.next().is_none().then_some(summary)
+    }
+
+    #[inline]
+    fn opened(result: &OrderResult) -> Option<Self> {
+        let &OrderResult { order_id, book_update_id, status, .. } = result;
+        (status == OrderStatus::New.to_wire())
+            .then(|| Self::Opened(OrderOpened { order_id, book_update_id, ..Default::default() }))
+    }
+
+    /// `None` as well of an order that took one of its own account, which is told both sides.
+    #[inline]
+    fn filled(trade: &Trade, result: &OrderResult) -> Option<Self> {
+        let is_whole = result.status == OrderStatus::Filled.to_wire();
+        (is_whole && trade.maker_account != trade.taker_account).then(|| {
+            Self::Filled(OrderFilled {
+                order_id: result.order_id,
+                book_update_id: result.book_update_id,
+                trade_id: trade.trade_id,
+                aggregate_trade_id: trade.aggregate_trade_id,
+                maker_order_id: trade.maker_order_id,
+                price: trade.price,
+                quantity: trade.quantity,
+                quote_amount: trade.quote_amount,
+                commission: trade.taker_commission,
+                released: result.released,
+                ..Default::default()
+            })
+        })
+    }
+
+    const fn is_known_to(&self, detail: Detail) -> bool {
+        match self {
+            Self::Opened(_) | Self::Closed(_) => true,
+            Self::Filled(_) => matches!(detail, Detail::Terse),
+        }
+    }
+
     fn bytes(&self) -> &[u8] {
         match self {
             Self::Opened(opened) => bytemuck::bytes_of(opened),
             Self::Closed(closed) => bytemuck::bytes_of(closed),
+            Self::Filled(filled) => bytemuck::bytes_of(filled),
         }
     }
-}
-
-/// `None` unless an order is open as it was sent, or one order is cancelled and nothing else was to be told.
-#[inline]
-fn in_one_line<'log>(
-    command: &Command<'_>,
-    mut events: impl Iterator<Item = &'log [u8]>,
-) -> Option<OneLine> {
-    let line = match command {
-        Command::NewOrder(_) => {
-            view::<OrderAccepted>(events.next()?)?;
-            let &OrderResult { order_id, book_update_id, status, .. } = view(events.next()?)?;
-            if status != OrderStatus::New.to_wire() {
-                return None;
-            }
-            OneLine::Opened(OrderOpened { order_id, book_update_id, ..Default::default() })
-        }
-        Command::CancelOrder(_) => {
-            let &OrderCanceled { order_id, executed_quantity, .. } = view(events.next()?)?;
-            OneLine::Closed(OrderClosed { order_id, executed_quantity, ..Default::default() })
-        }
-        _ => return None,
-    };
-    events.next().is_none().then_some(line)
 }
 
 /// An event that the core has written, as the log has it, if it is an `M`.

@@ -443,7 +443,7 @@ impl Peer {
         self.state = State::AwaitDuty(carrier);
         let wishes = Wishes {
             awaits_disk: hello.acknowledgement == ACKNOWLEDGE_DURABLE,
-            detail: Detail::of(hello.flags),
+            detail: Detail::of(hello),
         };
         Progress::LogOn { logon: Box::new(logon), end, wishes }
     }

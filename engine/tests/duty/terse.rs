@@ -15,6 +15,7 @@ use touchline_protocol::message::decode::{self, Command, Event};
 use touchline_protocol::message::enums::{
     OrderStatus, OrderType, RejectReason, SelfTradePrevention, Side, TimeInForce,
 };
+use touchline_protocol::message::event::OrderFilled;
 use touchline_protocol::message::{MessageHeader, short_order};
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{OrderId, Position};
@@ -85,6 +86,71 @@ fn what_is_open_and_what_is_cancelled_is_told_in_one_line() {
     assert_eq!(names(&send(&mut venue, &mut trader, stop)), "O", "a stop that waits is open, too");
 }
 
+/// What the taker of an order that rests at 100 is told who asked for `detail`, and what the log has of it.
+fn taken(detail: Detail, order: NewOrder) -> (Vec<Reply>, Vec<Vec<u8>>) {
+    let mut venue = terse();
+    let mut maker = venue.trader("maker", 1);
+    venue.wishes = Wishes { detail, ..Wishes::default() };
+    let mut taker = venue.trader("taker", 2);
+    opened(&mut venue, &mut maker, limit(0, Side::Sell, 100, 3));
+    let replies = send(&mut venue, &mut taker, order);
+    assert_eq!(names(&maker.told()), "T", "a maker is told by the event");
+    if let [reply] = &replies[..] {
+        check_envelope(&venue, &taker, reply);
+    }
+    (replies, transactions(venue.folder.path()).pop().unwrap().events)
+}
+
+#[test]
+fn one_fill_that_is_all_of_an_order_is_told_in_two_lines() {
+    let market = NewOrder {
+        order_type: OrderType::Market.to_wire(),
+        time_in_force: 0,
+        ..limit(0, Side::Buy, 0, 1)
+    };
+    let above = limit(0, Side::Buy, 110, 2);
+    let at_once = NewOrder { time_in_force: TimeInForce::Fok.to_wire(), ..above };
+    for order in [limit(0, Side::Buy, 100, 3), above, at_once, market] {
+        let (replies, events) = taken(Detail::Terse, order);
+        assert_eq!(names(&replies), "f", "{order:?}");
+        let Event::OrderFilled(&filled) = replies[0].event() else { unreachable!() };
+        let [_, trade, result] = &events[..] else { panic!("{} events", events.len()) };
+        let Ok(Event::Trade(trade)) = decode::event(trade) else { panic!("no trade") };
+        let Ok(Event::OrderResult(result)) = decode::event(result) else { panic!("no result") };
+        let expected = OrderFilled {
+            order_id: trade.taker_order_id,
+            book_update_id: result.book_update_id,
+            trade_id: trade.trade_id,
+            aggregate_trade_id: trade.aggregate_trade_id,
+            maker_order_id: trade.maker_order_id,
+            price: 100 * WHOLE,
+            quantity: result.executed_quantity,
+            quote_amount: result.executed_quote,
+            commission: trade.taker_commission,
+            released: result.released,
+            ..Default::default()
+        };
+        assert_eq!(filled, expected);
+        assert_eq!(result.status, OrderStatus::Filled.to_wire());
+        assert!(
+            filled.quantity > 0 && filled.quote_amount > 0 && filled.order_id == result.order_id
+        );
+    }
+}
+
+/// One before handshake 1.6 does not know an `OrderFilled`.
+#[test]
+fn an_older_client_is_told_fills_by_the_events() {
+    let order = limit(0, Side::Buy, 100, 3);
+    for detail in [Detail::TerseButFills, Detail::Brief] {
+        let (replies, events) = taken(detail, order);
+        assert_eq!(names(&replies), "TR", "{detail:?}");
+        assert_eq!(events.len(), 3);
+    }
+    let (replies, _) = taken(Detail::Whole, order);
+    assert_eq!(names(&replies), "ATR");
+}
+
 #[test]
 fn a_cancel_tells_what_was_executed() {
     let mut venue = terse();
@@ -109,10 +175,15 @@ fn what_says_more_is_told_by_the_events_that_the_log_has() {
     let mut trader = venue.trader("trader", 1);
     let mut maker = venue.trader("maker", 2);
     send(&mut venue, &mut maker, limit(0, Side::Sell, 100, 1));
-    // Fills, of all of it and of a part.
-    assert_eq!(names(&send(&mut venue, &mut trader, limit(0, Side::Buy, 100, 1))), "TR");
-    send(&mut venue, &mut maker, limit(0, Side::Sell, 100, 1));
+    // A fill of a part, and two of which each is one.
     assert_eq!(names(&send(&mut venue, &mut trader, limit(0, Side::Buy, 100, 2))), "TR");
+    send(&mut venue, &mut maker, limit(0, Side::Sell, 101, 1));
+    send(&mut venue, &mut maker, limit(0, Side::Sell, 101, 1));
+    assert_eq!(names(&send(&mut venue, &mut trader, limit(0, Side::Buy, 101, 2))), "TTR");
+    // A maker of its own account, both sides of which it is told.
+    let mut other = venue.trader("other", 1);
+    send(&mut venue, &mut other, limit(0, Side::Sell, 102, 1));
+    assert_eq!(names(&send(&mut venue, &mut trader, limit(0, Side::Buy, 102, 1))), "TR");
     // Nothing executed, but not open either.
     let mut at_once = limit(0, Side::Buy, 90, 1);
     at_once.time_in_force = TimeInForce::Ioc.to_wire();

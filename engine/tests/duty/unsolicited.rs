@@ -26,6 +26,7 @@ pub(super) fn names<'reply>(replies: impl IntoIterator<Item = &'reply Reply>) ->
         Event::Gap(_) => 'G',
         Event::OrderOpened(_) => 'O',
         Event::OrderClosed(_) => 'c',
+        Event::OrderFilled(_) => 'f',
         Event::OrderRefilled(_) => 'F',
         Event::SelfTradePrevented(_) => 'P',
         other => panic!("{other:?}"),

@@ -302,6 +302,7 @@ sum! {
         event::SessionEnded, event::MassCanceled, event::SelfTradePrevented, event::OrderReplaced,
         event::RecordPut, event::RecordDeleted,
         event::Rejected, event::Gap, event::OrderOpened, event::OrderClosed,
+        event::OrderFilled,
     }
 }
 

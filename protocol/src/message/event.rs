@@ -604,3 +604,34 @@ message! {
     }
     reserved {} texts {}
 }
+
+message! {
+    /// Terminal reply to a `NewOrder` of a terse session: one resting order of another account filled it whole, and
+    /// nothing else has happened to it; with its envelope two cache lines. In the place of the events that the log
+    /// has. Never in the log.
+    OrderFilled, template 244, 88 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Its number.
+        8 order_id: OrderId,
+        /// The symbol's book update id behind this order.
+        16 book_update_id: BookUpdateId,
+        /// The trade's number.
+        24 trade_id: TradeId,
+        /// The aggregate trade that the trade belongs to.
+        32 aggregate_trade_id: AggregateTradeId,
+        /// The resting order.
+        40 maker_order_id: OrderId,
+        /// The resting order's price, 10⁻⁸.
+        48 price: i64,
+        /// Base executed, which is all of the order's, 10⁻⁸.
+        56 quantity: i64,
+        /// Quote executed, truncated to 10⁻⁸.
+        64 quote_amount: i64,
+        /// Taken from what this order receives, 10⁻⁸.
+        72 commission: i64,
+        /// Of what was locked for it moved back to free, 10⁻⁸.
+        80 released: i64,
+    }
+    reserved {} texts {}
+}

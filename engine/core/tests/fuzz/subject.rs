@@ -226,7 +226,13 @@ impl Subject {
 
 fn check_event(event: &[u8]) {
     match decode::event(event) {
-        Ok(Event::Rejected(_) | Event::Gap(_) | Event::OrderOpened(_) | Event::OrderClosed(_)) => {
+        Ok(
+            Event::Rejected(_)
+            | Event::Gap(_)
+            | Event::OrderOpened(_)
+            | Event::OrderClosed(_)
+            | Event::OrderFilled(_),
+        ) => {
             panic!("never an event of the core")
         }
         Ok(_) => {}

@@ -65,7 +65,11 @@ impl Owned {
             Event::SessionEnded(event) => Self::Ended(*event),
             Event::RecordPut(event) => Self::RecordPut(*event),
             Event::RecordDeleted(event) => Self::RecordDeleted(*event),
-            Event::Rejected(_) | Event::Gap(_) | Event::OrderOpened(_) | Event::OrderClosed(_) => {
+            Event::Rejected(_)
+            | Event::Gap(_)
+            | Event::OrderOpened(_)
+            | Event::OrderClosed(_)
+            | Event::OrderFilled(_) => {
                 panic!("never an event of the core")
             }
         }

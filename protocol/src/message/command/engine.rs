@@ -27,7 +27,8 @@ pub const LOGON_CANCEL_ON_DISCONNECT: u8 = 1;
 pub const LOGON_ACCOUNT_EVENTS: u8 = 2;
 /// In a Hello, never in a logon: replies to a `NewOrder` come without its `OrderAccepted`.
 pub const LOGON_BRIEF: u8 = 4;
-/// In a Hello, never in a logon: as `LOGON_BRIEF`, and an `OrderOpened` or `OrderClosed` says what needs no more.
+/// In a Hello, never in a logon: as `LOGON_BRIEF`, and an `OrderOpened`, `OrderClosed` or `OrderFilled` says what needs
+/// no more.
 pub const LOGON_TERSE: u8 = 8;
 /// What an engine that does not know it may leave out: how much a session is told.
 pub const LOGON_WISHES: u8 = LOGON_BRIEF | LOGON_TERSE;
