@@ -36,7 +36,7 @@ pub(super) struct Arguments {
     /// Measured operations per flow; bursts have twice as many
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(64..=100_000_000))]
     operations: u32,
-    /// Recorded messages for the flow `recorded`: CSV or gzip of it
+    /// Recorded messages for the flow `recorded`: CSV or gzip of it, as `replay --help` says
     #[arg(long, value_name = "FILE")]
     recording: Option<PathBuf>,
     /// Instead: cost per command from 1 k to 10 M resting orders, 1 to 4,096 symbols and 10 to 1 M

@@ -10,6 +10,12 @@ use crate::replay::{self, ReplayOptions};
 
 /// What the help ends with.
 pub(super) const HELP: &str = "\
+FILE and the top-of-book file have the layout of LOBSTER's samples: no line of headings, and in each row
+  FILE         seconds after midnight, event, order number, size, price, side of the order that rests
+  top of book  best ask, its size, best bid, its size
+with sizes in whole units, prices times 10,000, and 1 for a buy, -1 for a sell. Events: 1 new order,
+2 part of one cancelled, 3 one cancelled, 4 one executed, 5 a hidden one executed, 7 a halt.
+
 Rows become commands: 1 LIMIT GTC, 2 reduction, 3 cancel, 4 opposite LIMIT IOC that must hit exactly
 the recorded order, 5 and 7 none. Rows about orders that no row introduced are skipped and counted.
 An execution out of price-time order is taken from the named order directly and counted by cause.
