@@ -2,7 +2,7 @@
 //! is filled. It comes back by itself when the engine does, and does nothing twice. What it missed it does not
 //! make up for: it quotes anew.
 //!
-//! `market_maker PLACE KEY_ID PRICE FILLS [SYMBOL] < secret`: PLACE is HOST:PORT or the engine's Unix socket, PRICE
+//! `market_maker PLACE KEY_ID PRICE FILLS [SYMBOL] < secret`: PLACE is IP:PORT or the engine's Unix socket, PRICE
 //! in whole units of the quote asset, SYMBOL the symbol's number, in order of definition (0 if it is left out).
 //! Ends after so many filled orders and takes the rest along. The key's secret comes on standard input.
 
@@ -16,10 +16,10 @@ use touchline_protocol::message::command::{
 };
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{
-    CancelScope, Lane, OrderStatus, OrderType, Role, Side, TimeInForce,
+    CancelScope, Lane, OrderStatus, OrderType, RejectReason, Role, Side, TimeInForce,
 };
 use touchline_protocol::text::Name;
-use touchline_protocol::units::{KeyId, OrderId, SymbolId, UNITS_PER_WHOLE};
+use touchline_protocol::units::{KeyId, OrderId, Price, SymbolId, UNITS_PER_WHOLE};
 
 /// Half of the spread, and how far a fill moves the price: one whole unit.
 const STEP: i64 = UNITS_PER_WHOLE;
@@ -69,7 +69,7 @@ impl Maker {
     fn filled(&mut self, side: Side) -> Result<(), Box<dyn Error>> {
         self.fills += 1;
         self.price += if side == Side::Buy { -STEP } else { STEP };
-        println!("filled {side:?}, now around {}", self.price);
+        println!("filled {side:?}, now around {}", Price(self.price));
         self.withdraw()?;
         self.quote()
     }
@@ -96,7 +96,12 @@ impl Maker {
                 self.withdraw()?;
                 self.quote()?;
             }
-            Event::Rejected(rejected) => return Err(format!("rejected: {rejected:?}").into()),
+            Event::Rejected(rejected) => {
+                return Err(match RejectReason::from_wire(rejected.reason) {
+                    Some(reason) => format!("rejected: {reason:?}").into(),
+                    None => format!("rejected, reason {}", rejected.reason).into(),
+                });
+            }
             _ => {}
         }
         Ok(())
@@ -126,7 +131,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let price = price.checked_mul(UNITS_PER_WHOLE).ok_or("PRICE is too large")?;
     let mut maker = Maker { client, symbol, price, quotes: Vec::new(), fills: 0 };
     maker.quote()?;
-    println!("quoting around {}", maker.price);
+    println!("quoting around {}", Price(maker.price));
     while maker.fills < fills {
         match maker.client.poll()? {
             Some(Told::Reply(reply)) => maker.told(&reply)?,

@@ -1,8 +1,9 @@
 //! How long an order takes: places and cancels one after the other and prints percentiles.
 //!
-//! `ping_pong shm|unix PATH KEY_ID COUNT [SYMBOL] < secret`, `ping_pong tcp HOST:PORT KEY_ID COUNT [SYMBOL] < secret`.
+//! `ping_pong shm|unix PATH KEY_ID COUNT [SYMBOL] < secret`, `ping_pong tcp IP:PORT KEY_ID COUNT [SYMBOL] < secret`.
 //! SYMBOL is the symbol's number, in order of definition; 0 if it is left out. The key's secret comes on standard
-//! input.
+//! input. An account may place so many orders in ten seconds as `limits.orders_per_interval_0` of the venue says, 50
+//! unless it is set: one more ends this with `TooManyOrders`.
 
 use std::env::args;
 use std::error::Error;
@@ -17,19 +18,22 @@ use touchline_protocol::units::{KeyId, SymbolId, UNITS_PER_WHOLE};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
+const USAGE: &str = "usage: ping_pong shm|unix|tcp PLACE KEY_ID COUNT [SYMBOL] < secret";
+
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments: Vec<String> = args().skip(1).collect();
     if arguments.len() == 4 {
         arguments.push("0".to_owned());
     }
     let [carrier, place, key, count, symbol] = &arguments[..] else {
-        return Err("usage: ping_pong shm|unix|tcp PLACE KEY_ID COUNT [SYMBOL] < secret".into());
+        return Err(USAGE.into());
     };
     let symbol = SymbolId(symbol.parse()?);
     let endpoint = match carrier.as_str() {
         "shm" => Endpoint::SharedMemory(place.into()),
         "unix" => Endpoint::Unix(place.into()),
-        _ => Endpoint::Tcp(place.parse()?),
+        "tcp" => Endpoint::Tcp(place.parse().map_err(|_| format!("{place}: no IP:PORT"))?),
+        _ => return Err(USAGE.into()),
     };
     let (key, count) = (KeyId(key.parse()?), count.parse::<usize>()?);
     let mut secret = String::new();

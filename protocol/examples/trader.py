@@ -138,9 +138,16 @@ class Session:
 
 
 def main():
-    address, key_id = sys.argv[1], int(sys.argv[2])
-    symbol = int(sys.argv[3]) if len(sys.argv) > 3 else 0
-    session = Session(address, key_id, sys.stdin.readline().strip(), "python")
+    try:
+        address, key_id, symbol = (sys.argv[1:] + ["0"])[:3]
+        key_id, symbol = int(key_id), int(symbol)
+        place(address)
+    except ValueError:
+        raise SystemExit("usage: trader.py HOST:PORT KEY_ID [SYMBOL] < secret") from None
+    try:
+        session = Session(address, key_id, sys.stdin.readline().strip(), "python")
+    except OSError as error:
+        raise SystemExit(f"{address}: {error}") from None
     print(f"session {session.session} epoch {session.epoch}")
     # Buy, LIMIT, good till cancelled.
     order = struct.pack("<IBBBBqqqqq40sB7x", symbol, 1, 1, 1, 0, 10 * WHOLE, 2 * WHOLE, 0, 0, 0, b"", 0)

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use std::env;
 use std::fs;
 use std::io::Write;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
@@ -129,6 +130,28 @@ fn a_python_session_knows_every_kind_of_address_and_keeps_so_much_of_what_it_is_
     assert_eq!(String::from_utf8_lossy(&told.stdout), expected);
 }
 
+#[test]
+fn a_python_client_that_is_called_wrongly_or_finds_nobody_says_so_in_a_line() {
+    let usage = "usage: trader.py HOST:PORT KEY_ID [SYMBOL] < secret\n";
+    // Bound and closed again: nobody listens there.
+    let nobody = TcpListener::bind("127.0.0.1:0").and_then(|one| one.local_addr());
+    let nobody = nobody.expect("a free port").to_string();
+    let refused = format!("{nobody}: [Errno 111] Connection refused\n");
+    for (arguments, expected) in [
+        (&[][..], usage),
+        (&[&*nobody], usage),
+        (&[&*nobody, "key"], usage),
+        (&["127.0.0.1", "1"], usage),
+        (&[&*nobody, "1"], &refused),
+    ] {
+        let mut command = Command::new("python3");
+        command.arg(example("trader.py")).args(arguments);
+        let Ok(told) = run(&mut command) else { return skip("python3") };
+        assert_eq!(String::from_utf8_lossy(&told.stderr), expected, "{arguments:?}");
+        assert!(!told.status.success(), "{arguments:?}");
+    }
+}
+
 /// The trader in C, built anew in a folder of its own; `None` where there is no compiler.
 fn c_trader() -> Option<(TempDir, PathBuf)> {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
@@ -228,6 +251,39 @@ fn the_ping_pong_client_measures_over_each_carrier() {
     }
 }
 
+/// A name in the place of an address, a carrier that is none, and more orders than the venue takes in ten seconds.
+#[test]
+fn the_examples_in_rust_say_what_is_wrong_by_its_name() {
+    let venue = venue(&["limits.orders_per_interval_0=1"]);
+    let (a, key) = (venue.key_a(), KEY_A.to_string());
+    let address = address(&venue.supervisor().lines()).to_string();
+    let wanted = |name| {
+        let found = rust_example(name);
+        found.or_else(|| {
+            skip("examples in Rust (cargo build --examples -p touchline-protocol)");
+            None
+        })
+    };
+    // Told before the secret is read.
+    for (arguments, told) in [
+        (["tcp", "localhost:9000", &key, "1"], "localhost:9000: no IP:PORT"),
+        (["tpc", &address, &key, "1"], "usage: ping_pong"),
+    ] {
+        let Some(mut command) = wanted("ping_pong") else { return };
+        let ended = run(command.args(arguments)).expect("it is there");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(!ended.status.success() && said.contains(told), "{arguments:?}: {said}");
+    }
+    for (name, arguments, told) in [
+        ("ping_pong", ["tcp", &address, &key, "2"], "TooManyOrders"),
+        ("market_maker", [&address, &key, "30000", "1"], "rejected: TooManyOrders"),
+    ] {
+        let Some(mut command) = wanted(name) else { return };
+        let said = complaint(command.args(arguments), &a).expect("it is there");
+        assert!(said.contains(told), "{name} {arguments:?}: {said}");
+    }
+}
+
 /// By its number: the demo venue's second one, and one that is not there.
 #[test]
 fn the_examples_trade_the_symbol_that_they_are_told() {
@@ -299,7 +355,11 @@ fn the_market_maker_moves_with_its_fills() {
         }));
     }
     let text = output(maker);
-    assert!(text.ends_with("done after 2 fills\n"), "{text}");
+    let told = "quoting around 30000.00000000\n\
+                filled Sell, now around 30001.00000000\n\
+                filled Sell, now around 30002.00000000\n\
+                done after 2 fills\n";
+    assert_eq!(text, told);
     // The maker is told when its cancel is appended; REST shows what is durable, a moment later.
     assert!(eventually(|| venue.a().balances()["BTC"].1 == 0), "it takes its quotes along");
 }
