@@ -127,6 +127,7 @@ fn block(
     let mut text = String::new();
     writeln!(text, "\nTouchline is up.\n")?;
     writeln!(text, "  address     http://{address}")?;
+    writeln!(text, "  interface   http://{address}/docs/")?;
     writeln!(text, "  data        {}", data.display())?;
     for Credentials { account, key_id, api_key, secret } in credentials {
         writeln!(text, "  account {account:<3} key     {api_key}")?;

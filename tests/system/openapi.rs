@@ -178,6 +178,8 @@ fn answered(row: &Row) -> &'static str {
 #[test]
 fn the_page_is_whole_and_asks_nobody_else() {
     let venue = Venue::up(&UNLIMITED);
+    let shown = venue.ready_line("  interface ");
+    assert_eq!(shown, format!("{}/docs/", venue.environment("BASE_URL")));
     let mut http = venue.http();
     let response = http.get("/docs");
     assert_eq!((response.status, response.header("Location")), (308, Some("docs/")));

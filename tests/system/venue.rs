@@ -173,6 +173,13 @@ impl Venue {
         self.up = Some(process);
     }
 
+    /// What stands behind `label` in the ready block of `touchline up`.
+    pub(crate) fn ready_line(&self, label: &str) -> String {
+        let process = self.up.as_ref().expect("touchline up was started");
+        let line = process.wait_for(0, label, |line| line.starts_with(label));
+        line[label.len()..].trim().to_owned()
+    }
+
     /// Reads `demo.env` again.
     pub(crate) fn read_environment(&mut self) {
         let path = self.data.join("demo.env");
