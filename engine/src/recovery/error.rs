@@ -238,7 +238,7 @@ pub enum RecoveryError {
     #[error(
         "the disk log ends at position {disk_end}, though the live window in {} says that it is durable \
          up to {durable}; bring back the missing segments, or move the window's folder away to go on \
-         from the disk alone",
+         from the disk alone: what is not on disk is lost then, though it was acknowledged as durable",
         folder.display()
     )]
     WindowGap {

@@ -208,3 +208,33 @@ fn the_window_that_goes_with_the_log_is_sound_with_it_unless_something_vouches_f
     assert!(matches!(verdict, Verdict::Damaged { by: Some(_), .. }), "{verdict:?}");
     assert!(matches!(refusal(&place), RecoveryError::BehindLease { .. }));
 }
+
+/// It may hold what was durable and is not on disk any more.
+#[test]
+fn a_window_in_memory_that_was_moved_away_stays_under_the_name_that_it_was_given() {
+    let mut place = Place::new();
+    place.options.window_place = WindowPlace::SharedMemory;
+    let mut venue = place.open();
+    venue.submit_up_to(&mut Random::new(77), SEGMENT + SEGMENT / 2);
+    venue.settle();
+    let folder = venue.log.control.path().parent().unwrap().to_owned();
+    let model = venue.kill().0;
+    let kept = place.root.path().join("kept");
+    fs::rename(place.segment(1), &kept).unwrap();
+    let _ahead = fs::remove_file(place.segment(2));
+    let error = refusal(&place);
+    assert!(matches!(&error, RecoveryError::WindowGap { .. }), "{error}");
+    assert!(error.to_string().contains("acknowledged as durable"), "{error}");
+    let mut name = folder.file_name().unwrap().to_owned();
+    name.push(".bak");
+    let away = folder.with_file_name(name);
+    fs::rename(&folder, &away).unwrap();
+    copy_folder(&place.options.data, &place.root.path().join("before"));
+    place.open().close();
+    // With the segment all is there again.
+    fs::remove_dir_all(&place.options.data).unwrap();
+    fs::rename(place.root.path().join("before"), &place.options.data).unwrap();
+    fs::rename(&kept, place.segment(1)).unwrap();
+    assert!(away.join("window").exists() && away.join("control").exists());
+    assert_eq!(place.open().model, model);
+}

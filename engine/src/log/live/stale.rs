@@ -4,7 +4,8 @@
 //! A window folder is named by device and inode of its data folder and holds a file with that
 //! folder's path. It is removed only if nobody holds its lock, the path leads to no such folder any
 //! more, and the disk log had everything that was in it: a data folder that was merely moved after a
-//! crash keeps its window as long as the window is of use. One in which a copied window is kept stays.
+//! crash keeps its window as long as the window is of use. One in which a copied window is kept stays, and so
+//! does one of any other name: an operator has moved it away, of whose disk log nobody knows what it has.
 
 use std::{
     fs::{self, File},
@@ -48,18 +49,41 @@ fn remove_if_stale(folder: &Path) -> io::Result<()> {
     if is_stale(folder)? { fs::remove_dir_all(folder) } else { Ok(()) }
 }
 
-/// Whether nobody needs what is in a folder, which is locked.
-fn is_stale(folder: &Path) -> io::Result<bool> {
+/// Whether an engine gives this name to the folder of a window.
+fn is_window_folder_name(name: &str) -> bool {
+    let mut parts = name.split('-');
+    let mut is_number = || {
+        let digits = parts.next()?;
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        (!digits.is_empty() && digits.bytes().all(is_digit)).then_some(digits.len())
+    };
+    is_number() == Some(32)
+        && is_number().is_some()
+        && is_number().is_some()
+        && parts.next().is_none()
+}
+
+/// The path that the data folder had whose window lies in `folder`, unless it is longer than any that is looked at.
+pub(crate) fn origin(folder: &Path) -> io::Result<Option<PathBuf>> {
     let mut origin = regular_file::open(&folder.join(ORIGIN_FILE))?;
     if origin.metadata()?.len() > PATH_BYTES_MAX {
-        return Ok(false);
+        return Ok(None);
     }
     let mut data = Vec::new();
     origin.read_to_end(&mut data)?;
-    let data = PathBuf::from(std::ffi::OsStr::from_bytes(&data));
+    Ok(Some(PathBuf::from(std::ffi::OsStr::from_bytes(&data))))
+}
+
+/// Whether nobody needs what is in a folder, which is locked.
+fn is_stale(folder: &Path) -> io::Result<bool> {
+    let Some(data) = origin(folder)? else { return Ok(false) };
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if !is_window_folder_name(name) {
+        return Ok(false);
+    }
     let is_there = match fs::metadata(data) {
-        Ok(found) => name.ends_with(&format!("-{:x}-{:x}", found.dev(), found.ino())),
+        // Whatever its device is called since its file system was mounted anew.
+        Ok(found) => name.ends_with(&format!("-{:x}", found.ino())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) => return Err(error),
     };
@@ -109,7 +133,7 @@ mod tests {
         let (user, data) = (root.path().join("user"), root.path().join("data"));
         fs::create_dir(&data).unwrap();
         let found = fs::metadata(&data).unwrap();
-        let folder = user.join(format!("00ff-{:x}-{:x}", found.dev(), found.ino()));
+        let folder = user.join(format!("{:032x}-{:x}-{:x}", 255, found.dev(), found.ino()));
         fs::create_dir_all(&folder).unwrap();
         note_origin(&folder, &data).unwrap();
         fs::write(folder.join(WINDOW_FILE), [0; 64]).unwrap();
@@ -136,6 +160,27 @@ mod tests {
         assert!(place.folder.exists(), "it is the caller's own");
         remove_stale(&place.user, Path::new("elsewhere"));
         assert!(!place.folder.exists());
+    }
+
+    #[test]
+    fn what_was_moved_away_stays_under_whatever_name() {
+        let place = place(4160, 4160);
+        fs::remove_dir(&place.data).unwrap();
+        let own = place.folder.file_name().unwrap().to_str().unwrap().to_owned();
+        let names =
+            [format!("{own}.bak"), format!("{own}-old"), format!("{own}-1"), "aside".to_owned()];
+        let mut folder = place.folder;
+        for name in names {
+            let away = place.user.join(name);
+            fs::rename(&folder, &away).unwrap();
+            remove_stale(&place.user, Path::new("elsewhere"));
+            assert!(away.join(WINDOW_FILE).exists(), "{}", away.display());
+            folder = away;
+        }
+        let back = place.user.join(own);
+        fs::rename(&folder, &back).unwrap();
+        remove_stale(&place.user, Path::new("elsewhere"));
+        assert!(!back.exists());
     }
 
     #[test]
