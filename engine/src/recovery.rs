@@ -22,6 +22,7 @@ mod leases;
 mod left_window;
 mod leftover;
 mod mark;
+mod remounted;
 mod replay;
 mod report;
 mod segments;
@@ -112,6 +113,8 @@ pub(crate) fn recover(
     let (mut segments, new_log) = open_segments(&environment.storage, options)?;
     let identity = segments.identity;
     let (folders, boot_id) = window_places(data, &identity, &environment.shared_memory)?;
+    remounted::find_again(&folders, &boot_id, &segments)
+        .map_err(|source| RecoveryError::of_left_window(&folders.user, source))?;
     let mut copies = Vec::new();
     let leftover = Leftover::find(&folders, &identity, &boot_id, Purpose::Take, &mut copies)?;
     let heartbeat_ns = leftover.as_ref().map_or(0, |window| window.heartbeat_ns);

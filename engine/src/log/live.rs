@@ -26,6 +26,7 @@ use touchline_protocol::{
     shm::{Region, ShmError},
 };
 
+pub(crate) use self::stale::origin;
 use super::{WindowPlace, lock::FolderLock, window::Window};
 use crate::host::free_bytes;
 

@@ -112,7 +112,8 @@ impl Leftover {
         Ok(newest)
     }
 
-    fn open(
+    /// The window in `folder`, as [`Leftover::find`] looks at it.
+    pub(super) fn open(
         folder: &Path,
         (identity, boot_id): (&LogIdentity, &[u8; 16]),
         purpose: Purpose,

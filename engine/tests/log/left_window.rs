@@ -238,3 +238,49 @@ fn a_window_in_memory_that_was_moved_away_stays_under_the_name_that_it_was_given
     assert!(away.join("window").exists() && away.join("control").exists());
     assert_eq!(place.open().model, model);
 }
+
+/// As behind the repair of a disk.
+#[test]
+fn a_window_in_memory_is_found_again_where_the_data_folder_has_another_device() {
+    let mut place = Place::new();
+    place.options.window_place = WindowPlace::SharedMemory;
+    let mut venue = place.open();
+    venue.submit_up_to(&mut Random::new(78), SEGMENT / 4);
+    venue.settle();
+    place.disk.hold(true);
+    venue.append(&[160; 160]);
+    let folder = venue.log.control.path().parent().unwrap().to_owned();
+    let model = venue.model.clone();
+    place.kill_before_disk(venue);
+    let name = folder.file_name().unwrap().to_str().unwrap();
+    let [log, _, inode] = name.split('-').collect::<Vec<_>>()[..] else { panic!("{name}") };
+    let under = |device: &str| folder.with_file_name(format!("{log}-{device}-{inode}"));
+    let on_disk = copy_of_data(&place);
+    fs::rename(&folder, under("1f")).unwrap();
+    assert_eq!(place.open().close(), model);
+    assert!(!under("1f").exists());
+
+    // One that does not go with the log on disk keeps nobody from starting, and stays.
+    let mut venue = place.open();
+    venue.submit(&[24; 24]);
+    venue.settle();
+    venue.kill();
+    fs::rename(&folder, under("1f")).unwrap();
+    fs::remove_dir_all(place.options.data.join("log")).unwrap();
+    copy_folder(&on_disk, &place.options.data.join("log"));
+    let venue = place.open();
+    assert_eq!(venue.model.records, model.records[..model.records.len() - 1]);
+    venue.close();
+    assert!(under("1f").join("window").exists());
+    // Nor does one of two of which nobody knows which it is.
+    fs::create_dir(under("2f")).unwrap();
+    fs::copy(under("1f").join("origin"), under("2f").join("origin")).unwrap();
+    place.open().close();
+    assert!(under("1f").exists() && under("2f").exists());
+}
+
+fn copy_of_data(place: &Place) -> std::path::PathBuf {
+    let to = place.root.path().join("log-before");
+    copy_folder(&place.options.data.join("log"), &to);
+    to
+}

@@ -2,7 +2,8 @@
 //! find it by the same rule and need no message from the engine.
 //!
 //! In memory the folder is named by the log and by device and inode of its data folder, and in the data folder the
-//! control page says which file it is, so that a copied data folder never goes on from the window of its original:
+//! control page says which file it is, so that a copied data folder never goes on from the window of its original. Where
+//! a data folder was mounted anew, and has another device, a start finds its window again and renames its folder:
 //!
 //! ```text
 //! /dev/shm/touchline-<uid>/<log id>-<device>-<inode>/     preferred: memory, no write-back
