@@ -171,6 +171,12 @@ impl From<io::Error> for BeginFailed {
     }
 }
 
+impl From<RecoveryError> for BeginFailed {
+    fn from(error: RecoveryError) -> Self {
+        Self::Recovery(error)
+    }
+}
+
 impl From<DiskError> for BeginFailed {
     fn from(error: DiskError) -> Self {
         Self::Recovery(error.into())
@@ -230,7 +236,8 @@ fn begin(
     // Other places of the window hold nothing any more.
     for folder in recovered.folders.to_search()? {
         if *folder != report.folder {
-            remove_window_files(folder)?;
+            remove_window_files(folder)
+                .map_err(|source| RecoveryError::of_left_window(folder, source))?;
         }
     }
     let keeper = keeper.start()?;

@@ -28,7 +28,7 @@ use touchline_protocol::{
 };
 
 use super::{
-    live::{ORIGIN_FILE, UNFINISHED_CONTROL, keeps_copied},
+    live::{ORIGIN_FILE, UNFINISHED_CONTROL},
     lock::{DataLock, FolderLock},
 };
 use crate::snapshot::SnapshotSchedule;
@@ -382,23 +382,15 @@ impl Control {
 }
 
 /// Removes control page, window and folder, also those of a start that was broken off; nothing is left is
-/// no error. A folder in which a copied window is kept stays.
+/// no error. A folder in which there is something else stays, a copied window above all.
 pub(crate) fn remove_window_files(folder: &Path) -> io::Result<()> {
-    let tolerate = |result: io::Result<()>| match result {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    };
     for name in [CONTROL_FILE, UNFINISHED_CONTROL, WINDOW_FILE, ORIGIN_FILE] {
-        tolerate(fs::remove_file(folder.join(name)))?;
-    }
-    match fs::remove_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            if keeps_copied(folder)? {
-                Ok(())
-            } else {
-                Err(error)
-            }
+        match fs::remove_file(folder.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
         }
-        removed => tolerate(removed),
     }
+    // One that holds no window is in nobody's way, be it a link, a mount, or kept by what an operator has put there.
+    let _stays = fs::remove_dir(folder);
+    Ok(())
 }

@@ -210,7 +210,7 @@ pub(crate) fn create_control(folder: &Path, header: &ControlHeader) -> io::Resul
 }
 
 /// Whether there is something of a window in `folder` that was copied there and is kept.
-pub(crate) fn keeps_copied(folder: &Path) -> io::Result<bool> {
+fn keeps_copied(folder: &Path) -> io::Result<bool> {
     let is_copied = |name: &OsStr| name.as_encoded_bytes().starts_with(COPIED.as_bytes());
     for entry in fs::read_dir(folder)? {
         if is_copied(&entry?.file_name()) {

@@ -305,6 +305,35 @@ fn a_start_that_was_broken_off_at_another_place_of_the_window_is_no_hindrance() 
     assert!(!folder.exists());
 }
 
+/// What an operator has put there, or has made of it, is no window.
+#[test]
+fn the_folder_of_the_other_place_of_the_window_is_no_hindrance_though_it_stays() {
+    for is_link in [false, true] {
+        let mut place = Place::new();
+        let (live, elsewhere) =
+            (place.options.data.join("live"), place.root.path().join("elsewhere"));
+        if is_link {
+            fs::create_dir_all(&place.options.data).unwrap();
+            fs::create_dir(&elsewhere).unwrap();
+            std::os::unix::fs::symlink(&elsewhere, &live).unwrap();
+        }
+        let mut venue = place.open();
+        venue.submit(&[16; 16]);
+        let (mut model, _) = venue.kill();
+        fs::write(live.join("note"), "").unwrap();
+        for window_place in [WindowPlace::SharedMemory, WindowPlace::Data, WindowPlace::Auto] {
+            place.options.window_place = window_place;
+            let mut venue = place.open();
+            assert_eq!(venue.model, model);
+            venue.submit(&[24; 24]);
+            model = venue.kill().0;
+        }
+        assert_eq!(place.open().close(), model);
+        let left: Vec<_> = fs::read_dir(&live).unwrap().map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(left, ["note"]);
+    }
+}
+
 #[test]
 fn when_the_engine_was_last_alive_is_known_as_long_as_something_tells_it() {
     let place = Place::new();
