@@ -169,7 +169,7 @@ pub(crate) fn recover(
     if let Some(window) = &leftover {
         // Before anything that it holds too is taken out of the log: an attempt that comes after this one
         // would refuse to start beside it.
-        window.retire()?;
+        window.retire(findings.loss_accepted.is_some())?;
     }
     put_aside(environment.storage.as_ref(), data, &aside)?;
     leases::put_aside(data, segments.begin(), &aside_leases)?;

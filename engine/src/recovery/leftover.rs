@@ -314,11 +314,12 @@ impl Leftover {
 
     /// Takes the window out of use: everything that counts is on disk. Readers are told; the page
     /// stays until another one replaces it, so that a crash in between is not taken for a loss. That of a
-    /// lost one goes, so that the start after such a crash tells of the loss as well.
-    pub(super) fn retire(&self) -> Result<(), RecoveryError> {
+    /// lost one goes, so that the start after such a crash tells of the loss as well; and so does one that would vouch
+    /// for what is given up, because `loss_is_accepted`, which that start would refuse to open the log without.
+    pub(super) fn retire(&self, loss_is_accepted: bool) -> Result<(), RecoveryError> {
         let Some((control, _)) = &self.taken else { return Ok(()) };
         let failed = |source| RecoveryError::of_left_window(&self.folder, source);
-        if self.is_lost {
+        if self.is_lost || loss_is_accepted {
             fs::remove_file(self.folder.join(CONTROL_FILE)).map_err(failed)?;
         }
         let word = |offset| control.u32_at(offset).map_err(io::Error::other);

@@ -458,3 +458,25 @@ fn an_accepted_loss_may_be_broken_off_after_any_disk_call_beside_a_window() {
     assert!(broken_off > 4, "only {broken_off} calls");
     assert_eq!(venue.model.records, model.records[..damaged]);
 }
+
+#[test]
+fn a_loss_that_was_accepted_need_not_be_accepted_again_beside_the_page_of_the_window_that_had_more()
+{
+    let mut place = Place::new();
+    let mut venue = place.open();
+    venue.submit_up_to(&mut Random::new(32), WINDOW_BYTES_MIN + 4 * SEGMENT);
+    venue.settle();
+    let (model, _) = venue.kill();
+    let damaged = model.records.iter().position(|record| record.position > SEGMENT).unwrap() + 2;
+    place.flip(model.records[damaged].position + 50);
+    place.options.accept_loss = true;
+    // Everything is done but the new window.
+    place.options.window_place = WindowPlace::SharedMemory;
+    let away = place.root.path().join("away");
+    fs::rename(&place.environment.shared_memory, &away).unwrap();
+    assert!(matches!(refusal(&place), RecoveryError::Window { .. }));
+    assert!(place.told().iter().any(|line| line.contains("LOSS ACCEPTED")));
+    fs::rename(&away, &place.environment.shared_memory).unwrap();
+    place.options.accept_loss = false;
+    assert_eq!(place.open().model.records, model.records[..damaged]);
+}
