@@ -13,6 +13,7 @@ use std::{
 use touchline_protocol::{
     log::{
         SEGMENT_FOLDER,
+        place::SHARED_MEMORY,
         reader::{Follow, LogReader, ReadError},
         segment::{LogIdentity, SegmentError},
         transaction::Transaction,
@@ -27,8 +28,8 @@ use self::window::check_left;
 pub use self::window::{EngineState, WindowSeen, check_window};
 use crate::log::{lock::is_held, storage::Storage};
 use crate::recovery::{
-    EndReason, Fault, LOCK_FILE, Leases, RecoveryError, Segments, Visit, Walked, fault,
-    of_another_log, search_beyond, walk,
+    EndReason, Fault, LOCK_FILE, Leases, RecoveryError, Segments, Visit, Walked, attested_by_page,
+    fault, of_another_log, search_beyond, walk,
 };
 use crate::snapshot::{Attesting, Listed, Witness, list_in};
 
@@ -254,6 +255,8 @@ fn inspect_up_to(
 
 /// What vouches for a log beside it.
 struct Vouching {
+    /// The control page of a window that is gone, or on disk.
+    page: u64,
     snapshot: Option<Attesting>,
     leases: Leases,
 }
@@ -266,7 +269,9 @@ impl Vouching {
             let witness = Witness::Snapshot;
             Attesting { position, path, witness }
         });
-        Ok(Self { snapshot, leases: Leases::of(data, &segments.identity.log_id) })
+        let identity = &segments.identity;
+        let page = attested_by_page(data, Path::new(SHARED_MEMORY), identity);
+        Ok(Self { page, snapshot, leases: Leases::of(data, &identity.log_id) })
     }
 
     /// The highest position that a snapshot or a lease vouches for, for a log whose newest frame is of incarnation
@@ -317,7 +322,7 @@ fn verdict(
         walked.go_on(segments, used, visit)?;
     }
     let vouched = vouching.up_to(walked.incarnation.max(beyond.incarnation));
-    Ok(match (fault(segments, walked, &beyond, (0, vouched)), beyond.used) {
+    Ok(match (fault(segments, walked, &beyond, (vouching.page, vouched)), beyond.used) {
         (Some(fault), _) => faulty(segments, walked, fault),
         (None, Some(used)) if walked.end == end => {
             let (path, offset) = segments.place(end);

@@ -73,7 +73,7 @@ pub(crate) use self::{
 use crate::log::{
     DiskError, Environment, LogOptions,
     disk::{DiskLog, disk_error},
-    lock::{DataLock, FolderLock},
+    lock::{DataLock, FolderLock, is_held},
     segment_folder,
     storage::Storage,
 };
@@ -224,6 +224,17 @@ pub(crate) fn compare_window(
         Some(window) => window.compare(segments),
         None => Ok(()),
     }
+}
+
+/// How far a control page vouches for the log on disk whose window does not count any more, as it does for a start:
+/// another start has brought all of it to disk, or somebody has removed the window's file. One that a start cannot
+/// judge is for that to tell; that of an engine that runs moves, and whoever looks sees as much on disk.
+pub(crate) fn attested_by_page(data: &Path, shared_memory: &Path, identity: &LogIdentity) -> u64 {
+    if is_held(&data.join(LOCK_FILE)) {
+        return 0;
+    }
+    let window = look_at_window(data, shared_memory, identity).ok().flatten();
+    window.filter(|window| !window.counts).map_or(0, |window| window.appended)
 }
 
 /// Replays what lies behind the snapshot that was restored, or the whole log without one.

@@ -209,6 +209,35 @@ fn the_window_that_goes_with_the_log_is_sound_with_it_unless_something_vouches_f
     assert!(matches!(refusal(&place), RecoveryError::BehindLease { .. }));
 }
 
+#[test]
+fn the_page_of_a_window_that_is_gone_vouches_for_the_tools_as_it_does_for_a_start() {
+    let place = Place::new();
+    let mut venue = place.open();
+    venue.submit_up_to(&mut Random::new(76), SEGMENT + SEGMENT / 2);
+    venue.settle();
+    let (model, durable) = venue.kill();
+    let (live, away) = (place.options.data.join("live"), place.root.path().join("away"));
+    fs::remove_file(live.join("window")).unwrap();
+    let verdict = || inspect(&place.options.data, &mut |_| {}).unwrap().verdict;
+    assert_eq!(verdict(), Verdict::Sound);
+    let _ahead = fs::remove_file(place.segment(2));
+    fs::rename(place.segment(1), &away).unwrap();
+    assert!(
+        matches!(refusal(&place), RecoveryError::Damaged { attested, .. } if attested == durable)
+    );
+    let found = verdict();
+    assert!(
+        matches!(found, Verdict::Damaged { attested, by: None, .. } if attested.0 == durable),
+        "{found:?}"
+    );
+    fs::rename(&away, place.segment(1)).unwrap();
+    let venue = place.open();
+    assert_eq!(venue.model, model);
+    // Of an engine that runs, whose window's file was removed, it says nothing.
+    fs::remove_file(live.join("window")).unwrap();
+    assert_eq!(verdict(), Verdict::Sound);
+}
+
 /// It may hold what was durable and is not on disk any more.
 #[test]
 fn a_window_in_memory_that_was_moved_away_stays_under_the_name_that_it_was_given() {
