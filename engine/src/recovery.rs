@@ -48,6 +48,7 @@ use touchline_protocol::{
 
 use self::{
     chain::Beyond,
+    copied::CopiedWindow,
     leftover::{Leftover, Purpose},
     replay::Replay,
 };
@@ -139,7 +140,8 @@ pub(crate) fn recover(
     findings.take_snapshots(restored);
 
     let window_incarnation = leftover.as_ref().map_or(0, |window| window.header.incarnation);
-    let of_log = newest.max(window_incarnation);
+    let of_copies = copies.iter().map(CopiedWindow::incarnation).max().unwrap_or(0);
+    let of_log = newest.max(window_incarnation).max(of_copies);
     let told = highest_kept(data, &segments)?.max(leases.incarnation());
     let seen = of_log.max(restored_incarnation).max(told);
     let incarnation = seen.checked_add(1).ok_or(RecoveryError::IncarnationsUsedUp)?;

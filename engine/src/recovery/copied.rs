@@ -44,6 +44,11 @@ impl CopiedWindow {
         Ok(copied)
     }
 
+    /// Of the engine that made the original: a number that was used.
+    pub(super) const fn incarnation(&self) -> u32 {
+        self.incarnation
+    }
+
     fn kept_name(&self, name: &str) -> String {
         format!("{COPIED}{}-{name}", self.incarnation)
     }

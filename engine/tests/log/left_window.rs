@@ -268,6 +268,25 @@ fn a_window_in_memory_that_was_moved_away_stays_under_the_name_that_it_was_given
     assert_eq!(place.open().model, model);
 }
 
+/// As somebody copies a data folder of which an engine has died and another one begun meanwhile.
+#[test]
+fn the_number_of_a_window_that_was_copied_is_not_used_again() {
+    let (place, copy) = (Place::new(), Place::new());
+    let mut venue = place.open();
+    venue.submit(&[16; 16]);
+    let model = venue.close();
+    copy_folder(&place.options.data.join("log"), &copy.options.data.join("log"));
+    let venue = place.open();
+    let live = copy.options.data.join("live");
+    fs::create_dir(&live).unwrap();
+    for name in ["control", "window"] {
+        fs::copy(place.options.data.join("live").join(name), live.join(name)).unwrap();
+    }
+    assert_eq!(venue.report().incarnation, Incarnation(2));
+    let opened = copy.open();
+    assert_eq!((opened.report().incarnation, &opened.model), (Incarnation(3), &model));
+}
+
 /// As behind the repair of a disk.
 #[test]
 fn a_window_in_memory_is_found_again_where_the_data_folder_has_another_device() {
