@@ -55,8 +55,10 @@ pub enum RecoveryError {
     },
     /// A segment is missing between others.
     #[error(
-        "{} is missing, though {} is there; bring it back from a copy",
+        "{} is missing, though {} is there; bring it back from a copy, or move {} and all behind it away to lose \
+         what they hold, and start with --accept-loss where that is asked for then",
         missing.display(),
+        next.display(),
         next.display()
     )]
     MissingSegment {
@@ -67,7 +69,8 @@ pub enum RecoveryError {
     },
     /// A segment does not have its length.
     #[error(
-        "{} has {found} bytes, a segment of this log has {expected}; bring it back from a copy",
+        "{} has {found} bytes, a segment of this log has {expected}; bring it back from a copy, or move it and all \
+         behind it away to lose what they hold, and start with --accept-loss where that is asked for then",
         path.display()
     )]
     SegmentLength {

@@ -234,6 +234,8 @@ fn a_missing_segment_is_refused() {
                 if *missing == place.segment(1)),
             "{error}"
         );
+        let advice = format!("move {} and all behind it away", place.segment(2).display());
+        assert!(error.to_string().contains(&advice), "{error}");
     });
     moved(0, &|error| {
         assert!(
@@ -256,6 +258,34 @@ fn a_missing_segment_is_refused() {
     short.set_len(SEGMENT).unwrap();
     drop(short);
     drop(model);
+}
+
+/// Where no copy of it is left, a log is opened in front of it, as the refusal tells.
+#[test]
+fn what_lies_behind_a_segment_that_is_missing_or_too_short_can_be_given_up() {
+    for is_short in [false, true] {
+        let mut place = Place::new();
+        let mut venue = place.open();
+        venue.submit_up_to(&mut Random::new(31), 3 * SEGMENT + SEGMENT / 4);
+        let model = venue.close();
+        let lost = place.segment(1);
+        if is_short {
+            fs::OpenOptions::new().write(true).open(&lost).unwrap().set_len(SEGMENT / 2).unwrap();
+        } else {
+            fs::remove_file(&lost).unwrap();
+        }
+        place.options.accept_loss = true;
+        let text = refusal(&place).to_string();
+        assert!(text.contains("all behind it away") && text.contains("--accept-loss"), "{text}");
+        for number in 1.. {
+            let away = place.root.path().join(number.to_string());
+            if fs::rename(place.segment(number), away).is_err() && number > 1 {
+                break;
+            }
+        }
+        let kept = model.records.iter().filter(|record| record.end <= SEGMENT).count();
+        assert_eq!(place.open().model.records, model.records[..kept]);
+    }
 }
 
 /// The window of the first incarnation comes back beside a log with which the second went on.
