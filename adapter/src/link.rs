@@ -27,7 +27,7 @@ use std::{io, thread as std_thread};
 use touchline_protocol::client::{ClientOptions, SendError, Sender};
 use touchline_protocol::message::command::CommandHeader;
 use touchline_protocol::message::decode::Event;
-use touchline_protocol::units::Position;
+use touchline_protocol::units::{KeyId, Position};
 
 use absence::Absence;
 pub use orders::{OrderCommand, Orders, Terminal, Told};
@@ -118,11 +118,26 @@ impl<T: Traffic> From<Decision<T>> for Outcome<T> {
 /// Receives the outcome, once, on any thread, which looks for other replies meanwhile: it must be quick.
 pub type Done<T = Orders> = Box<dyn FnOnce(Outcome<T>) + Send>;
 
+/// Told whether a command has ended, or the time to wait for that; once, on any thread, as [`Done`] is.
+pub type Ended = Box<dyn FnOnce(bool) + Send>;
+
 /// Where a service hands its commands to. The link is one; tests have their own.
 pub trait Submit<T: Traffic = Orders>: Send + Sync + 'static {
     /// Sends the command. `done` is called once: on this thread if it could not be sent, else on whichever
     /// thread receives, with [`Doubt::Timeout`] soon after `deadline` at the latest.
     fn submit(&self, command: T::Command, deadline: Instant, done: Done<T>);
+
+    /// The last command that was sent by a key of which `is_of` says so and has not ended, of those with numbers up
+    /// to `last`. One that is in doubt has not ended before the engine has answered it all the same, or takes nothing
+    /// any more of what it was sent then.
+    fn last_under_way(&self, _last: u64, _is_of: &dyn Fn(KeyId) -> bool) -> Option<u64> {
+        None
+    }
+
+    /// Calls `ended` when that command has ended, behind its own callback, or soon after `deadline`.
+    fn when_ended(&self, _command: u64, _deadline: Instant, ended: Ended) {
+        ended(true);
+    }
 }
 
 /// What the request threads and the link's own thread share.
@@ -238,15 +253,15 @@ impl<T: Traffic> Drop for Link<T> {
 
 impl<T: Traffic> Submit<T> for Link<T> {
     fn submit(&self, mut command: T::Command, deadline: Instant, done: Done<T>) {
-        let (why, done) = {
+        let (why, unsent) = {
             let mut sender = self.shared.sender();
             let Some(open) = sender.as_mut() else {
                 drop(sender);
                 return done(Outcome::NotSent(NotSent::Disconnected));
             };
             // Registered before it is sent: the reply may be faster than this thread.
-            let correlation = self.shared.pending.register(deadline, done);
             let header = T::header_mut(&mut command);
+            let correlation = self.shared.pending.register(deadline, header.key_id, done);
             header.correlation = correlation;
             header.not_after_ns = self.shared.pending.in_engine_time(header.not_after_ns);
             let Err(error) = open.send(&mut command) else { return };
@@ -264,9 +279,17 @@ impl<T: Traffic> Submit<T> for Link<T> {
             };
             (why, self.shared.pending.withdraw(correlation))
         };
-        if let Some(done) = done {
-            done(Outcome::NotSent(why));
+        if let Some(unsent) = unsent {
+            unsent.end(Outcome::NotSent(why));
         }
+    }
+
+    fn last_under_way(&self, last: u64, is_of: &dyn Fn(KeyId) -> bool) -> Option<u64> {
+        self.shared.pending.last_of(last, is_of)
+    }
+
+    fn when_ended(&self, command: u64, deadline: Instant, ended: Ended) {
+        self.shared.pending.when_ended(command, deadline, ended);
     }
 }
 

@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Serialize, Serializer};
 use touchline_protocol::credentials::MasterKey;
-use touchline_protocol::units::{KeyId, Position};
+use touchline_protocol::units::{AccountId, KeyId, Position};
 
 use crate::api_error::ApiError;
 use crate::http::{Completion, Fault, Headers, Method, Refused, Reply, Request, Service};
@@ -131,8 +131,7 @@ impl Service for Spot {
         };
         let admission = shared.limits.admit(address, weight(route, &request), now_ms);
         let deadline = request.arrived + shared.config.deadline;
-        let appended = Position(0);
-        Exchange { shared, route, request, address, admission, appended, deadline, done }.begin();
+        Exchange { shared, route, request, address, admission, deadline, done }.begin();
     }
 
     fn body_limit(&self, _path: &str) -> usize {
@@ -252,27 +251,22 @@ struct Exchange {
     /// Whose request it is.
     address: IpAddr,
     admission: Admission,
-    /// Up to where the live window went when a request came that an account's views answer.
-    appended: Position,
     deadline: Instant,
     done: Completion,
 }
 
 impl Exchange {
-    fn begin(mut self) {
+    fn begin(self) {
         if let Some(refusal) = self.admission.refusal {
             return self.answer(Err(refusal.into()));
         }
         match self.route.handler.serve {
             Serve::AtOnce(_) => self.run(),
             Serve::ByEngine(_) => self.run_at_once(),
-            Serve::FromViews(_) if self.route.security.needs_signature() => {
-                self.appended = self.shared.views.appended();
-                match self.awaited() {
-                    Some(unsettled) => self.run_when_settled(&unsettled),
-                    None => self.run_when_current(),
-                }
-            }
+            Serve::FromViews(_) if self.route.security.needs_signature() => match self.awaited() {
+                Some(unsettled) => self.run_when_settled(&unsettled),
+                None => self.run_when_current(),
+            },
             Serve::FromViews(_) => self.run_when_current(),
         }
     }
@@ -308,8 +302,39 @@ impl Exchange {
         if !next.as_ref().is_err_and(is_not_there) {
             return self.proceed(next);
         }
-        // It may be there in a moment, or when an engine is back: who is told that it is not sends it again.
-        let Some(position) = self.shared.views.certain_from(self.appended, || self.owner()) else {
+        match self.owner() {
+            // Beside a failed log nobody waits for what cannot get on disk.
+            _ if self.shared.views.is_beside_failed_log() => self.run_when_certain(),
+            Some(Owner::Account(account)) => self.run_when_decided(account, u64::MAX),
+            _ => self.run_when_certain(),
+        }
+    }
+
+    /// A command of the account's that is under way may be carried out yet, also one whose client has gone, or was told
+    /// that nobody knows of it: an engine that hangs may go on at any moment.
+    fn run_when_decided(self, account: AccountId, last: u64) {
+        let views = Arc::clone(&self.shared.views);
+        let is_own = move |key| {
+            let owner = views.read(|state| state.accounts.key(key).map(|record| record.account));
+            owner == Some(account)
+        };
+        let Some(last) = self.shared.engine.last_under_way(last, &is_own) else {
+            return self.run_when_certain();
+        };
+        let (engine, deadline) = (Arc::clone(&self.shared.engine), self.deadline);
+        let ended = move |has_ended| {
+            self.resume(move |exchange| match has_ended {
+                true => exchange.run_when_decided(account, last.saturating_sub(1)),
+                false => exchange.answer(Err(ApiError::engine_timeout())),
+            });
+        };
+        engine.when_ended(last, deadline, Box::new(ended));
+    }
+
+    /// It may be there in a moment, or when an engine is back: who is told that it is not sends it again.
+    fn run_when_certain(self) {
+        let views = &self.shared.views;
+        let Some(position) = views.certain_from(views.appended(), || self.owner()) else {
             return self.answer(Err(ApiError::engine_timeout()));
         };
         self.when_reached(position, |exchange| {
@@ -369,9 +394,9 @@ impl Exchange {
 
     /// Goes on with the request on the thread that serves its connection.
     fn resume(self, then: impl FnOnce(Self) + Send + 'static) {
-        let Self { shared, route, request, address, admission, appended, deadline, done } = self;
+        let Self { shared, route, request, address, admission, deadline, done } = self;
         done.resume(move |done| {
-            then(Self { shared, route, request, address, admission, appended, deadline, done });
+            then(Self { shared, route, request, address, admission, deadline, done });
         });
     }
 

@@ -217,7 +217,8 @@ impl Views {
     }
 
     /// The engine's log has failed, and the engine is there all the same.
-    fn is_beside_failed_log(&self) -> bool {
+    #[must_use]
+    pub fn is_beside_failed_log(&self) -> bool {
         let is_away = || self.away_since.as_ref().is_some_and(|away_since| away_since().is_some());
         self.has_failed.as_ref().is_some_and(|has_failed| has_failed()) && !is_away()
     }

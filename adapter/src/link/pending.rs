@@ -8,13 +8,41 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use rustc_hash::FxHashMap;
 use touchline_protocol::client::Reply;
+use touchline_protocol::units::KeyId;
 
-use super::{Decision, Done, Doubt, Outcome, Traffic};
+use super::{Decision, Done, Doubt, Ended, Outcome, Traffic};
 
-struct Command<T: Traffic> {
+/// One of them.
+pub(super) struct Command<T: Traffic> {
     deadline: Instant,
+    key: KeyId,
     told: T::Told,
-    done: Done<T>,
+    /// `None` once it was given up: the engine may carry it out all the same, until it has answered it or takes nothing
+    /// any more from this connection.
+    done: Option<Done<T>>,
+    /// Who waits for what becomes of it, and until when.
+    ended: Vec<(Instant, Ended)>,
+}
+
+impl<T: Traffic> Command<T> {
+    /// Nothing of it can happen any more that has not happened.
+    pub(super) fn end(mut self, outcome: Outcome<T>) {
+        answer(self.done.take(), outcome);
+        tell(self.ended, true);
+    }
+}
+
+/// A callback that panics costs its own request only: what it holds is dropped, which answers it.
+fn answer<T: Traffic>(done: Option<Done<T>>, outcome: Outcome<T>) {
+    let Some(done) = done else { return };
+    let _panicked = catch_unwind(AssertUnwindSafe(|| done(outcome)));
+}
+
+/// As [`answer`].
+fn tell(waiting: Vec<(Instant, Ended)>, has_ended: bool) {
+    for (_, ended) in waiting {
+        let _panicked = catch_unwind(AssertUnwindSafe(|| ended(has_ended)));
+    }
 }
 
 struct Table<T: Traffic> {
@@ -40,12 +68,34 @@ impl<T: Traffic> Default for Pending<T> {
 
 impl<T: Traffic> Pending<T> {
     /// Takes in a command that is about to be sent; gives its correlation: from 1, never used twice.
-    pub(super) fn register(&self, deadline: Instant, done: Done<T>) -> u64 {
+    pub(super) fn register(&self, deadline: Instant, key: KeyId, done: Done<T>) -> u64 {
         let mut table = self.table();
         table.last += 1;
         let correlation = table.last;
-        table.commands.insert(correlation, Command { deadline, told: T::Told::default(), done });
+        let (told, done) = (T::Told::default(), Some(done));
+        let command = Command { deadline, key, told, done, ended: Vec::new() };
+        table.commands.insert(correlation, command);
         correlation
+    }
+
+    /// The last command by a key of which `is_of` says so, of those up to `last`.
+    pub(super) fn last_of(&self, last: u64, is_of: &dyn Fn(KeyId) -> bool) -> Option<u64> {
+        // Asked without the lock: it may take one of its own.
+        let mut sent: Vec<_> = {
+            let table = self.table();
+            let sent = table.commands.iter().filter(|(correlation, _)| **correlation <= last);
+            sent.map(|(correlation, command)| (*correlation, command.key)).collect()
+        };
+        sent.sort_unstable();
+        sent.into_iter().rev().find(|(_, key)| is_of(*key)).map(|(correlation, _)| correlation)
+    }
+
+    /// Calls `ended` when the command has ended, now if it has, or soon after `deadline`.
+    pub(super) fn when_ended(&self, correlation: u64, deadline: Instant, ended: Ended) {
+        if let Some(command) = self.table().commands.get_mut(&correlation) {
+            return command.ended.push((deadline, ended));
+        }
+        ended(true);
     }
 
     /// A moment of this machine's clock, ns since the epoch, as the engine's shows it; 0, which is never, stays.
@@ -57,8 +107,8 @@ impl<T: Traffic> Pending<T> {
     }
 
     /// Takes back a command that could not be sent.
-    pub(super) fn withdraw(&self, correlation: u64) -> Option<Done<T>> {
-        self.table().commands.remove(&correlation).map(|command| command.done)
+    pub(super) fn withdraw(&self, correlation: u64) -> Option<Command<T>> {
+        self.table().commands.remove(&correlation)
     }
 
     /// Takes a reply to its command. Replies to commands that were given up are dropped, and so is what
@@ -80,46 +130,59 @@ impl<T: Traffic> Pending<T> {
         // Decided before now, so that it is ahead by this at the least.
         let ahead = reply.envelope.time_ns.saturating_sub(unix_ns());
         self.ahead_ns.store(ahead, Ordering::Relaxed);
-        let Some(command) = self.table().commands.remove(&correlation) else { return };
+        let Some(mut command) = self.table().commands.remove(&correlation) else { return };
         let Some(terminal) = event.ok().and_then(T::terminal) else {
-            return answer(command.done, Outcome::Unknown(Doubt::UnexpectedReply));
+            return command.end(Outcome::Unknown(Doubt::UnexpectedReply));
         };
         let decision = Decision {
             position: reply.envelope.position,
             time_ns: reply.envelope.time_ns,
-            told: command.told,
+            told: std::mem::take(&mut command.told),
             terminal,
         };
-        answer(command.done, Outcome::from(decision));
+        command.end(Outcome::from(decision));
     }
 
-    /// Gives up on commands whose deadline is not after `now`.
+    /// Gives up on commands whose deadline is not after `now`, and on those that wait for what becomes of one. What was
+    /// given up is kept: who hangs with it may go on.
     pub(super) fn expire(&self, now: Instant) {
-        let late: Vec<_> =
-            self.table().commands.extract_if(|_, command| command.deadline <= now).collect();
-        for (_, command) in late {
-            answer(command.done, Outcome::Unknown(Doubt::Timeout));
+        let (mut late, mut waiting) = (Vec::new(), Vec::new());
+        for command in self.table().commands.values_mut() {
+            if command.deadline <= now {
+                late.extend(command.done.take());
+            }
+            waiting.extend(command.ended.extract_if(.., |(deadline, _)| *deadline <= now));
+        }
+        for done in late {
+            answer(Some(done), Outcome::Unknown(Doubt::Timeout));
+        }
+        tell(waiting, false);
+    }
+
+    /// No reply can come any more, but an engine that stands still may go on and take what it was sent.
+    pub(super) fn doubt(&self) {
+        let lost: Vec<_> =
+            self.table().commands.values_mut().filter_map(|command| command.done.take()).collect();
+        for done in lost {
+            answer(Some(done), Outcome::Unknown(Doubt::ConnectionLost));
         }
     }
 
-    /// No reply can come any more. The next engine's clock may be right: an order that is refused for another's
-    /// does less harm than one that is taken behind its time.
-    pub(super) fn lose(&self) {
+    /// Nothing that was sent is taken by an engine any more, or, unless it `has_ended`, nobody here will know of it. The
+    /// next engine's clock may be right: an order that is refused for another's does less harm than one that is taken
+    /// behind its time.
+    pub(super) fn lose(&self, has_ended: bool) {
         self.ahead_ns.store(0, Ordering::Relaxed);
         let lost = std::mem::take(&mut self.table().commands);
-        for command in lost.into_values() {
-            answer(command.done, Outcome::Unknown(Doubt::ConnectionLost));
+        for Command { done, ended, .. } in lost.into_values() {
+            answer(done, Outcome::Unknown(Doubt::ConnectionLost));
+            tell(ended, has_ended);
         }
     }
 
     fn table(&self) -> MutexGuard<'_, Table<T>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// A callback that panics costs its own request only: what it holds is dropped, which answers it.
-fn answer<T: Traffic>(done: Done<T>, outcome: Outcome<T>) {
-    let _panicked = catch_unwind(AssertUnwindSafe(|| done(outcome)));
 }
 
 fn unix_ns() -> u64 {

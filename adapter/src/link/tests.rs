@@ -317,7 +317,7 @@ fn many_replies_and_a_worker_awake() -> (Watch, Pending<Orders>, Receiver<Outcom
     for _ in 0..MANY {
         let sender = sender.clone();
         let done = Box::new(move |outcome| sender.send(outcome).unwrap());
-        let correlation = pending.register(far(), done);
+        let correlation = pending.register(far(), KeyId(1), done);
         engine.reply(correlation, ENVELOPE_TERMINAL, Event::Rejected(&Rejected::default()));
     }
     (watch, pending, outcomes, engine)
@@ -406,7 +406,7 @@ fn writes_to_disk_wake_nobody_while_a_worker_is_awake_or_nothing_waits_for_them(
     watch.set(Some(Box::new(replies)));
     let (sender, outcomes) = mpsc::channel();
     let done = Box::new(move |outcome| sender.send(outcome).unwrap());
-    let correlation = pending.register(far(), done);
+    let correlation = pending.register(far(), KeyId(1), done);
     let look = || watch.look(&pending).unwrap();
     let (deaf, hearing) = (Next::Sleep { hears_disk: false }, Next::Sleep { hears_disk: true });
     assert_eq!(look(), deaf, "nothing waits");
@@ -430,4 +430,63 @@ fn writes_to_disk_wake_nobody_while_a_worker_is_awake_or_nothing_waits_for_them(
     assert_eq!(look(), Next::Look);
     assert_eq!(outcomes.try_iter().count(), 1);
     assert_eq!(look(), deaf, "nothing waits any more");
+}
+
+#[test]
+fn who_asks_what_a_key_has_under_way_hears_of_its_end_however_it_ends() {
+    let site = Site::start();
+    let engine = site.connect(None);
+    let mut pending = Vec::new();
+    for (key, deadline) in [(1, far()), (2, far()), (1, far()), (1, Instant::now())] {
+        let command = CommandHeader { key_id: KeyId(key), ..Default::default() };
+        let order = OrderCommand::Place(NewOrder { command, ..Default::default() });
+        let (sender, outcome) = mpsc::channel();
+        let done = Box::new(move |outcome| sender.send(outcome).unwrap());
+        site.link.submit(order, deadline, done);
+        pending.push((engine.correlation(), outcome));
+    }
+    let numbers: Vec<_> = pending.iter().map(|(number, _)| *number).collect();
+    let heard: Vec<_> = pending
+        .into_iter()
+        .map(|(number, outcome)| {
+            let (sender, heard) = mpsc::channel();
+            // Its own callback has been called by then.
+            let ended = Box::new(move |ended| sender.send((ended, outcome.try_recv())).unwrap());
+            site.link.when_ended(number, far(), ended);
+            heard
+        })
+        .collect();
+    let [first, second, third, late] = &*heard else { unreachable!() };
+    // In doubt behind its deadline, it may be carried out all the same.
+    let (sender, in_vain) = mpsc::channel();
+    let ended = Box::new(move |ended| sender.send(ended).unwrap());
+    site.link.when_ended(numbers[3], Instant::now(), ended);
+    assert_eq!(in_vain.recv_timeout(PATIENCE), Ok(false));
+    assert_eq!(late.try_recv(), Err(TryRecvError::Empty));
+    engine.reject_at(numbers[3], 0);
+    let timeout = Outcome::Unknown(Doubt::Timeout);
+    assert_eq!(late.recv_timeout(PATIENCE).unwrap(), (true, Ok(timeout)));
+    let last = |up_to, wanted| site.link.last_under_way(up_to, &|key| key == KeyId(wanted));
+    assert_eq!(last(u64::MAX, 1), Some(numbers[2]));
+    assert_eq!(last(numbers[2] - 1, 1), Some(numbers[0]));
+    assert_eq!(last(u64::MAX, 3), None);
+    engine.reject_at(numbers[2], 0);
+    let (ended, outcome) = third.recv_timeout(PATIENCE).unwrap();
+    assert!(ended && matches!(outcome, Ok(Outcome::Decided(_))));
+    // It stands still, is given up, and may go on: until there is another connection.
+    engine.bell.is_silent.store(true, Ordering::SeqCst);
+    engine.hang_up();
+    site.until_connected(false);
+    assert!([first, second].iter().all(|heard| heard.try_recv().is_err()));
+    assert_eq!(last(u64::MAX, 1), Some(numbers[0]));
+    let _next = site.connect(None);
+    for heard in [first, second] {
+        let lost = Outcome::Unknown(Doubt::ConnectionLost);
+        assert_eq!(heard.recv_timeout(PATIENCE).unwrap(), (true, Ok(lost)));
+    }
+    assert_eq!(last(u64::MAX, 1), None);
+    let (sender, at_once) = mpsc::channel();
+    let ended = Box::new(move |ended| sender.send(ended).unwrap());
+    site.link.when_ended(numbers[0], far(), ended);
+    assert_eq!(at_once.try_recv(), Ok(true));
 }

@@ -29,21 +29,30 @@ pub(super) fn run<T: Traffic>(shared: &Shared<T>, wire: &impl Wire<T>) {
                 let since = Instant::now();
                 last_error = None;
                 shared.broken.store(false, Ordering::Release);
+                // The session is this connection's: no engine takes anything any more from one before it.
+                shared.pending.lose(true);
                 shared.watch.set(Some(replies));
                 *shared.sender() = Some(commands);
                 shared.absence.set(None);
                 let end = serve(shared, &bell);
                 *shared.sender() = None;
+                let is_silent = shared.watch.is_silent();
                 shared.watch.set(None);
                 shared.absence.set(Some(Instant::now()));
                 // Behind the line above nothing more can become pending on this connection.
-                shared.pending.lose();
+                if is_silent {
+                    shared.pending.doubt();
+                } else {
+                    shared.pending.lose(!shared.is_stopping());
+                }
                 // Short connections count as failed attempts: two links under one session name would
                 // else throw each other out without pause.
                 if since.elapsed() > PAUSES.1 {
                     pause = PAUSES.0;
                 }
-                if let Err(error) = end {
+                if is_silent {
+                    alert!("engine link: the engine stands still; reconnecting");
+                } else if let Err(error) = end {
                     alert!("engine link: {error}; reconnecting");
                 }
             }
@@ -55,11 +64,13 @@ pub(super) fn run<T: Traffic>(shared: &Shared<T>, wire: &impl Wire<T>) {
                 }
             }
         }
+        shared.pending.expire(Instant::now());
         if !shared.is_stopping() {
             thread::park_timeout(pause);
             pause = (pause * 2).min(PAUSES.1);
         }
     }
+    shared.pending.lose(false);
 }
 
 /// Keeps the connection until it or the link ends.

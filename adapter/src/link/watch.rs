@@ -131,6 +131,11 @@ impl Watch {
         self.lock().replies.as_ref().map_or(Position(0), |replies| replies.durable())
     }
 
+    /// Whether the connection was given up though the engine has not closed it.
+    pub(super) fn is_silent(&self) -> bool {
+        self.lock().replies.as_ref().is_some_and(|replies| replies.is_silent())
+    }
+
     /// Looks whether the engine is still there.
     pub(super) fn check(&self) {
         if let Some(replies) = &mut self.lock().replies {

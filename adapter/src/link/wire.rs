@@ -54,6 +54,8 @@ pub(super) trait Replies: Send {
     fn ring(&self);
     /// Looks whether the engine is still there; if not, the next poll says so.
     fn check(&mut self);
+    /// True if it was given up for its silence, and may go on with what it was sent.
+    fn is_silent(&self) -> bool;
 }
 
 /// What the link's thread sleeps on.
@@ -144,5 +146,9 @@ impl Replies for Receiver {
 
     fn check(&mut self) {
         let _told_by_the_next_poll = self.is_connected();
+    }
+
+    fn is_silent(&self) -> bool {
+        self.was_silent()
     }
 }

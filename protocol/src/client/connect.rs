@@ -354,6 +354,7 @@ fn assemble(
         checked: Instant::now(),
         beat: (0, Instant::now()),
         looked: Instant::now(),
+        was_silent: false,
         unreported: None,
         ended: None,
     };

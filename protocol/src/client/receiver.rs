@@ -241,6 +241,16 @@ impl Receiver {
         }
     }
 
+    /// True once the connection over rings was given up because the engine stands still. It has not closed it: should it
+    /// go on, it may take what it was sent until there is another connection of the same session.
+    #[must_use]
+    pub fn was_silent(&self) -> bool {
+        match &self.0 {
+            Inlet::Rings(rings) => rings.was_silent,
+            Inlet::Stream(_) => false,
+        }
+    }
+
     /// False once the engine has closed the connection.
     #[must_use]
     pub fn is_connected(&self) -> bool {

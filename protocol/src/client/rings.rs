@@ -65,6 +65,8 @@ pub(super) struct RingReceiver {
     pub(super) beat: (u64, Instant),
     /// When they were last looked at.
     pub(super) looked: Instant,
+    /// The line was closed by this side, for they stood still.
+    pub(super) was_silent: bool,
     /// What is wrong behind replies that are handed out first: bytes that are no message come no second time.
     pub(super) unreported: Option<ReceiveError>,
     /// When the connection was found to have ended while replies were held back.
@@ -143,6 +145,7 @@ impl RingReceiver {
     /// Looks whether the engine is there: at its socket, and at its heartbeat.
     fn check_line(&mut self) {
         if !self.line.check() && !self.is_alive() {
+            self.was_silent = true;
             self.line.closed.store(true, Ordering::Relaxed);
         }
     }

@@ -32,6 +32,8 @@ pub(super) struct FakeBell {
     /// Time alone ends no sleep.
     pub(super) is_patient: AtomicBool,
     pub(super) is_on_disk: AtomicBool,
+    /// Its connection is given up for its silence.
+    pub(super) is_silent: AtomicBool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -250,6 +252,10 @@ impl Replies for FakeReplies {
     }
 
     fn check(&mut self) {}
+
+    fn is_silent(&self) -> bool {
+        self.bell.is_silent.load(Ordering::SeqCst)
+    }
 }
 
 /// Both ends of a connection.

@@ -151,3 +151,27 @@ fn an_order_is_denied_once_it_is_lost_with_the_engine_that_had_appended_it() {
     site.views.arrive(Position(320));
     assert_eq!(body(&reply.try_recv().unwrap()), NOT_THERE);
 }
+
+/// Its client may have gone before the answer: the engine that hangs carries it out when it goes on.
+#[test]
+fn an_order_is_denied_only_where_no_command_of_its_account_is_under_way() {
+    let site = Site::new(Log::venue());
+    site.engine.hangs.store(true, Ordering::SeqCst);
+    let _placed = site.send(site.signed(Post, "order", PLACE));
+    let looks = || [("order", LOOK), ("orderList", "orderListId=7")];
+    let waiting = looks().map(|(path, query)| site.send(site.signed(Get, path, query)));
+    assert!(waiting.iter().all(|reply| reply.try_recv().is_err()));
+    assert_eq!(site.reply(site.signed(Get, "openOrders", "")).status, 200);
+    let bobs = site.reply(site.signed_by(BOBS_KEY, Get, "order", LOOK));
+    assert_eq!((bobs.status, body(&bobs)), (400, NOT_THERE));
+    // The engine goes on, and what it has done is waited for like anything else.
+    site.appended.store(640, Ordering::SeqCst);
+    site.engine.end_first(Outcome::Unknown(Doubt::ConnectionLost));
+    assert!(waiting.iter().all(|reply| reply.try_recv().is_err()));
+    site.views.arrive(Position(640));
+    assert!(waiting.iter().all(|reply| body(&reply.try_recv().unwrap()).contains("-201")));
+    // Beside a failed log nobody waits.
+    let _placed = site.send(site.signed(Post, "order", PLACE));
+    site.has_failed.store(true, Ordering::SeqCst);
+    assert_eq!(site.reply(site.signed(Get, "order", LOOK)).status, 400);
+}

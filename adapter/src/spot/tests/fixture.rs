@@ -14,7 +14,7 @@ use touchline_protocol::units::{KeyId, OrderId, Position};
 use crate::config::AdapterConfig;
 use crate::http::{Completion, Headers, Method, Reply, Request, Service};
 use crate::limits::{Limits, LimitsConfig};
-use crate::link::{Decision, Done, OrderCommand, Outcome, Submit, Terminal, Told};
+use crate::link::{Decision, Done, Ended, OrderCommand, Outcome, Submit, Terminal, Told};
 use crate::signature::SigningKey;
 use crate::spot::{Spot, SpotConfig};
 use crate::views::Views;
@@ -35,14 +35,47 @@ pub(super) struct FakeEngine {
     outcomes: Mutex<VecDeque<Outcome>>,
     pub(super) seen: Mutex<Vec<OrderCommand>>,
     pub(super) deadlines: Mutex<Vec<Instant>>,
+    /// It decides nothing before it is told to.
+    pub(super) hangs: AtomicBool,
+    under_way: Mutex<Vec<UnderWay>>,
+}
+
+/// A command that the engine has not decided, and who waits for it.
+struct UnderWay {
+    key: KeyId,
+    done: Done,
+    ended: Vec<Ended>,
+}
+
+impl FakeEngine {
+    /// Ends the first command that it hangs with.
+    pub(super) fn end_first(&self, outcome: Outcome) {
+        let UnderWay { done, ended, .. } = self.under_way.lock().unwrap().remove(0);
+        done(outcome);
+        ended.into_iter().for_each(|ended| ended(true));
+    }
 }
 
 impl Submit for FakeEngine {
     fn submit(&self, command: OrderCommand, deadline: Instant, done: Done) {
         self.seen.lock().unwrap().push(command);
         self.deadlines.lock().unwrap().push(deadline);
+        if self.hangs.load(Ordering::SeqCst) {
+            let one = UnderWay { key: command.header().key_id, done, ended: Vec::new() };
+            return self.under_way.lock().unwrap().push(one);
+        }
         let outcome = self.outcomes.lock().unwrap().pop_front();
         done(outcome.expect("the test did not expect a command"));
+    }
+
+    fn last_under_way(&self, last: u64, is_of: &dyn Fn(KeyId) -> bool) -> Option<u64> {
+        let under_way = self.under_way.lock().unwrap();
+        let found = under_way.iter().rposition(|one| is_of(one.key)).map(|index| index as u64);
+        found.filter(|index| *index <= last)
+    }
+
+    fn when_ended(&self, command: u64, _: Instant, ended: Ended) {
+        self.under_way.lock().unwrap()[command as usize].ended.push(ended);
     }
 }
 
