@@ -7,6 +7,9 @@ mod keys;
 mod symbols;
 mod turn;
 
+pub(crate) use keys::KINDS;
+pub(crate) use symbols::STATUSES;
+
 use crate::cli::{AdminAction, AdminArguments};
 use anyhow::{Context, Error, Result, anyhow, bail, ensure};
 use serde_json::{Value, json};
@@ -104,15 +107,17 @@ fn decimal_of(what: &str, text: &str) -> Result<i64> {
     decimal::parse(text.as_bytes()).with_context(|| format!("{what} {text:?}"))
 }
 
-/// Bits of the permissions with these names, commas between (spot contract §2 Enumerations).
+/// The permissions of accounts and symbols (spot contract §2 Enumerations).
+pub(crate) const PERMISSIONS: [(&str, u8); 4] = [
+    ("SPOT", PERMISSION_SPOT),
+    ("MARGIN", PERMISSION_MARGIN),
+    ("LEVERAGED", PERMISSION_LEVERAGED),
+    ("TRD_GRP_002", PERMISSION_TRADE_GROUP_2),
+];
+
+/// Bits of the permissions with these names, commas between.
 fn permission_bits(text: &str) -> Result<u8> {
-    const NAMES: [(&str, u8); 4] = [
-        ("SPOT", PERMISSION_SPOT),
-        ("MARGIN", PERMISSION_MARGIN),
-        ("LEVERAGED", PERMISSION_LEVERAGED),
-        ("TRD_GRP_002", PERMISSION_TRADE_GROUP_2),
-    ];
-    bits("permission", &NAMES, text)
+    bits("permission", &PERMISSIONS, text)
 }
 
 /// The bits of the names in a list with commas.

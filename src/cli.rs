@@ -148,7 +148,7 @@ pub(crate) struct LogArguments {
     /// Data folder
     #[arg(long, global = true, value_name = "DIR", default_value = "./touchline-data")]
     pub(crate) data: PathBuf,
-    /// Print one JSON object instead of text; dump prints JSON lines always
+    /// Print one JSON object instead of text, state one a line; dump prints JSON lines always
     #[arg(long, global = true)]
     pub(crate) json: bool,
     #[command(subcommand)]
@@ -183,6 +183,12 @@ pub(crate) enum LogAction {
         #[arg(long, value_name = "POSITION")]
         until: Option<u64>,
     },
+    /// Print what the venue is: assets, symbols, accounts with their balances, keys; one line each
+    ///
+    /// As of what is on disk, beside a running engine or without one. It is reckoned from the newest snapshot that is
+    /// whole and the log behind it, and needs the memory that the venue itself takes. With --json each line is an
+    /// object. Exit code 3: the log is damaged, or its beginning is missing and no snapshot stands for it.
+    State,
     /// Make a snapshot of what is durable, beside a running engine or without one
     ///
     /// The next start takes its state and replays only what lies behind it. It is made from the newest

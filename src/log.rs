@@ -12,6 +12,7 @@ mod json;
 mod prune;
 mod replay;
 mod snapshot;
+mod state;
 
 pub(crate) use dump::seconds;
 
@@ -156,6 +157,7 @@ fn run_action(arguments: &LogArguments) -> Result<ExitCode> {
         LogAction::Dump(options) => dump::run(data, options),
         LogAction::Diff { other } => diff::run(data, other, arguments.json),
         LogAction::Replay { until } => replay::run(data, *until, arguments.json),
+        LogAction::State => state::run(data, arguments.json),
         LogAction::Snapshot(options) => snapshot::run(data, options, arguments.json),
         LogAction::Prune(options) => prune::run(data, options, arguments.json),
     }

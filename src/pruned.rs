@@ -1,5 +1,5 @@
 //! What stands for the removed beginning of a log, or is read in its place: its snapshots. Called by
-//! `log replay`, `log info`, `log dump` and the doctor, and by [`crate::names`].
+//! `log replay`, `log state`, `log info`, `log dump` and the doctor, and by [`crate::names`].
 
 use crate::log::FoundDamage;
 use anyhow::{Result, bail};
@@ -19,6 +19,20 @@ pub(crate) fn replica(data: &Path, reader: &mut LogReader) -> Result<Replica> {
     let oldest_first = list(data)?.into_iter().rev();
     match first(reader, oldest_first, |listed| load(data, listed).ok())? {
         Some(replica) => Ok(replica),
+        None => bail!(FoundDamage(unknown(begin))),
+    }
+}
+
+/// The venue of the newest snapshot that is whole, and the reader moved behind it; without one, and without need of
+/// one, a venue that is empty.
+///
+/// # Errors
+/// If the beginning of the log is missing and no snapshot stands for it, or the log cannot be read.
+pub(crate) fn newest_replica(data: &Path, reader: &mut LogReader) -> Result<Replica> {
+    let begin = reader.position();
+    match first(reader, list(data)?, |listed| load(data, listed).ok())? {
+        Some(replica) => Ok(replica),
+        None if begin == Position(0) => Ok(Replica::new()),
         None => bail!(FoundDamage(unknown(begin))),
     }
 }

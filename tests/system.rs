@@ -35,6 +35,7 @@ mod system {
     mod json;
     mod lifecycle;
     mod limits;
+    mod log_state;
     mod log_tools;
     mod lost_log;
     mod malformed_http;

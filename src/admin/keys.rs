@@ -20,7 +20,7 @@ use touchline_protocol::message::command::{
 use touchline_protocol::units::KeyId;
 
 /// What a key may be for (spot contract §5.3), and the binary protocol.
-const KINDS: [(&str, u8); 5] = [
+pub(crate) const KINDS: [(&str, u8); 5] = [
     ("trade", KEY_TRADE),
     ("user-data", KEY_USER_DATA),
     ("user-stream", KEY_USER_STREAM),

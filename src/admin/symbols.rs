@@ -20,7 +20,7 @@ use touchline_protocol::text::AssetName;
 use touchline_protocol::units::Amount;
 
 /// The statuses of a symbol (spot contract §2 Enumerations).
-const STATUSES: [(&str, SymbolStatus); 7] = [
+pub(crate) const STATUSES: [(&str, SymbolStatus); 7] = [
     ("PRE_TRADING", SymbolStatus::PreTrading),
     ("TRADING", SymbolStatus::Trading),
     ("POST_TRADING", SymbolStatus::PostTrading),

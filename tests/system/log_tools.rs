@@ -43,7 +43,7 @@ pub(crate) fn object(data: &Path, arguments: &[&str]) -> Json {
     Json::parse(output.trim())
 }
 
-fn lines(data: &Path, arguments: &[&str]) -> Vec<Json> {
+pub(crate) fn lines(data: &Path, arguments: &[&str]) -> Vec<Json> {
     let (code, output, errors) = log(data, arguments);
     assert_eq!(code, Some(0), "{arguments:?}: {errors}");
     output.lines().map(Json::parse).collect()
@@ -54,7 +54,7 @@ fn messages(transactions: &[Json]) -> Vec<&str> {
 }
 
 /// A venue on which A's order of 2 was met by B's of 1, and A's rest cancelled.
-fn traded() -> Venue {
+pub(crate) fn traded() -> Venue {
     let venue = Venue::up(&[]);
     let placed = venue.a().limit("BTCUSDT", "SELL", "0.02", "20000");
     venue.b().limit("BTCUSDT", "BUY", "0.01", "20000");
@@ -227,6 +227,7 @@ fn assert_tools_tell_damage(data: &Path, place: &str) {
         &["verify"],
         &["replay"],
         &["replay", "--json"],
+        &["state"],
         &["dump"],
         &["dump", "--account", "A"],
         &["diff", shown],
@@ -427,6 +428,7 @@ fn assert_tools_work(data: &Path, begun: &AtomicU64) {
         &["dump"],
         &["dump", "--account", "A", "--symbol", "BTCUSDT"],
         &["replay"],
+        &["state"],
     ] {
         begun.fetch_add(1, Ordering::Relaxed);
         let (code, output, errors) = log(data, arguments);
