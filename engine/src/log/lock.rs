@@ -33,7 +33,7 @@ pub(crate) struct WindowIsLocked;
 /// A held lock.
 #[derive(Debug)]
 pub(crate) struct FolderLock {
-    _file: File,
+    file: File,
 }
 
 /// What keeps a data folder one engine's.
@@ -50,7 +50,7 @@ impl FolderLock {
     /// Locks an open file or folder; `None` if somebody else holds it.
     pub(crate) fn take(file: File) -> io::Result<Option<Self>> {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Self { _file: file })),
+            Ok(()) => Ok(Some(Self { file })),
             Err(Errno::WOULDBLOCK) => Ok(None),
             Err(errno) => Err(errno.into()),
         }
@@ -114,6 +114,14 @@ impl FolderLock {
     }
 }
 
+impl Drop for FolderLock {
+    /// Closing the file is not enough: a process that another thread begins just then has it open, too, until it is
+    /// the program that it is to become.
+    fn drop(&mut self) {
+        let _as_closing_does = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
 /// Whether an engine holds the lock file at `path`; false if there is none, or it cannot be looked at. Beside no engine
 /// it is locked for a moment, as any number may have it at once and an engine may not: a start waits for that
 /// ([`FolderLock::take_data`]).
@@ -155,6 +163,19 @@ mod tests {
             assert!(FolderLock::take_data(&file()).unwrap().is_none());
             drop(lock);
         });
+    }
+
+    #[test]
+    fn a_lock_that_was_let_go_of_is_held_by_no_child_that_is_about_to_begin() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || File::open(folder.path()).unwrap();
+        let file = open();
+        let of_child = file.try_clone().unwrap();
+        let lock = FolderLock::take(file).unwrap().unwrap();
+        assert!(FolderLock::take(open()).unwrap().is_none());
+        drop(lock);
+        assert!(FolderLock::take(open()).unwrap().is_some());
+        drop(of_child);
     }
 
     #[test]
