@@ -3,9 +3,10 @@
 //!
 //! A window folder is named by device and inode of its data folder and holds a file with that
 //! folder's path. It is removed only if nobody holds its lock, the path leads to no such folder any
-//! more, and the disk log had everything that was in it: a data folder that was merely moved after a
-//! crash keeps its window as long as the window is of use. One in which a copied window is kept stays, and so
-//! does one of any other name: an operator has moved it away, of whose disk log nobody knows what it has.
+//! more, or to one that tells of another log, and the disk log had everything that was in it: a data
+//! folder that was merely moved after a crash keeps its window as long as the window is of use. One in
+//! which a copied window is kept stays, and so does one of any other name: an operator has moved it away,
+//! of whose disk log nobody knows what it has.
 
 use std::{
     fs::{self, File},
@@ -21,6 +22,8 @@ use touchline_protocol::{
     regular_file,
     shm::ReadOnlyRegion,
 };
+
+use crate::recovery::of_another_log;
 
 use super::{super::lock::FolderLock, ORIGIN_FILE, keeps_copied};
 
@@ -63,6 +66,17 @@ fn is_window_folder_name(name: &str) -> bool {
         && parts.next().is_none()
 }
 
+/// Whether the data folder at `data` tells that another log is there than the one that a window's folder is named by.
+fn is_of_another_log(data: &Path, name: &str) -> bool {
+    let mut log_id = [0; 16];
+    for (byte, at) in log_id.iter_mut().zip((0..).step_by(2)) {
+        let digits = name.get(at..at + 2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let Some(told) = digits else { return false };
+        *byte = told;
+    }
+    of_another_log(data, &log_id).is_some()
+}
+
 /// The path that the data folder had whose window lies in `folder`, unless it is longer than any that is looked at.
 pub(crate) fn origin(folder: &Path) -> io::Result<Option<PathBuf>> {
     let mut origin = regular_file::open(&folder.join(ORIGIN_FILE))?;
@@ -81,9 +95,12 @@ fn is_stale(folder: &Path) -> io::Result<bool> {
     if !is_window_folder_name(name) {
         return Ok(false);
     }
-    let is_there = match fs::metadata(data) {
-        // Whatever its device is called since its file system was mounted anew.
-        Ok(found) => name.ends_with(&format!("-{:x}", found.ino())),
+    let is_there = match fs::metadata(&data) {
+        // Whatever its device is called since its file system was mounted anew. A file system that was made anew may
+        // give a new data folder the inode of the one before.
+        Ok(found) => {
+            name.ends_with(&format!("-{:x}", found.ino())) && !is_of_another_log(&data, name)
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) => return Err(error),
     };
@@ -191,6 +208,21 @@ mod tests {
         fs::create_dir(&place.data).unwrap();
         remove_stale(&place.user, Path::new("elsewhere"));
         assert!(!place.folder.exists());
+    }
+
+    #[test]
+    fn a_path_that_leads_to_a_folder_of_another_log_is_none_though_it_has_the_inode() {
+        for (told, goes) in [("", false), ("0", false), ("f", true)] {
+            let place = place(4160, 4160);
+            let id = if told == "0" { format!("{:032x}", 255) } else { told.repeat(32) };
+            fs::write(place.data.join("log-id"), id).unwrap();
+            remove_stale(&place.user, Path::new("elsewhere"));
+            assert_eq!(place.folder.exists(), !goes, "{told:?}");
+        }
+        let lacking = place(8192, 4160);
+        fs::write(lacking.data.join("log-id"), "f".repeat(32)).unwrap();
+        remove_stale(&lacking.user, Path::new("elsewhere"));
+        assert!(lacking.folder.exists(), "the disk lacks some of it");
     }
 
     #[test]
