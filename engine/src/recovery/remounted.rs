@@ -7,13 +7,14 @@ use std::{fs, io, path::Path};
 use touchline_protocol::log::{place::WindowFolders, segment::LogIdentity};
 
 use super::{
+    RecoveryError,
     leftover::{Leftover, Purpose},
     segments::Segments,
 };
 use crate::{log::live::origin, notice::alert};
 
 /// Gives the folder of such a window the name by which it is looked for: one of this log, of a data folder with the
-/// same path and inode, if it is the only one, and goes with the log on disk. Of any other, and of what cannot be
+/// same path and inode, if it is the only one that goes with the log on disk. Of any other, and of what cannot be
 /// judged, nothing is changed: it does not count, as it would not without this.
 pub(super) fn find_again(
     folders: &WindowFolders,
@@ -27,15 +28,16 @@ pub(super) fn find_again(
     let Some(data) = folders.data.parent().map(fs::canonicalize).transpose()? else {
         return Ok(());
     };
-    let mut candidates =
-        fs::read_dir(&folders.user)?.flatten().map(|entry| entry.path()).filter(|folder| {
-            differ_in_device(own, folder) && origin(folder).ok().flatten().as_ref() == Some(&data)
-        });
-    let (Some(folder), None) = (candidates.next(), candidates.next()) else { return Ok(()) };
-    // Holds its lock.
-    let Some(window) = window_of(&folder, (&segments.identity, boot_id), segments) else {
-        return Ok(());
-    };
+    let entries = fs::read_dir(&folders.user)?.flatten().map(|entry| entry.path());
+    let of_path = entries.filter(|folder| {
+        differ_in_device(own, folder) && origin(folder).ok().flatten().as_ref() == Some(&data)
+    });
+    // Each holds its lock.
+    let mut found = of_path.filter_map(|folder| {
+        let window = window_of(&folder, (&segments.identity, boot_id), segments)?;
+        Some((folder, window))
+    });
+    let (Some((folder, window)), None) = (found.next(), found.next()) else { return Ok(()) };
     fs::rename(&folder, own)?;
     drop(window);
     alert!(
@@ -46,14 +48,35 @@ pub(super) fn find_again(
     Ok(())
 }
 
-/// The window in `folder`, if it counts and goes with the log on disk.
+/// The window in `folder`, if it counts and goes with the log on disk. Of one that does not it is told.
 fn window_of(
     folder: &Path,
     (identity, boot_id): (&LogIdentity, &[u8; 16]),
     segments: &Segments,
 ) -> Option<Leftover> {
-    let found = Leftover::open(folder, (identity, boot_id), Purpose::Take, &mut Vec::new());
-    found.ok().flatten().filter(|window| window.counts && window.compare(segments).is_ok())
+    let open = |purpose| {
+        let found = Leftover::open(folder, (identity, boot_id), purpose, &mut Vec::new());
+        found.map(|found| found.filter(|window| window.counts))
+    };
+    // First without its lock: of one that was copied there nothing is to be told or done.
+    let judged = match open(Purpose::Look) {
+        Ok(None) => return None,
+        Ok(Some(_)) => open(Purpose::Take),
+        unreadable => unreadable,
+    };
+    let judged = judged.map_err(|source| RecoveryError::of_left_window(folder, source));
+    let compared = judged.and_then(|window| {
+        window.as_ref().map_or(Ok(()), |window| window.compare(segments)).map(|()| window)
+    });
+    compared
+        .inspect_err(|error| {
+            alert!(
+                "log: a live window of this log, whose data folder had this path and inode on another device, is not \
+                 gone on from, and stays as long as nobody removes it: {error}"
+            );
+        })
+        .ok()
+        .flatten()
 }
 
 /// Whether two folders are of one log and of one inode, and of two devices.
