@@ -48,7 +48,7 @@ use touchline_protocol::{
 
 use self::{
     chain::Beyond,
-    copied::CopiedWindow,
+    copied::highest_told,
     leftover::{Leftover, Purpose},
     replay::Replay,
 };
@@ -139,11 +139,10 @@ pub(crate) fn recover(
     findings.loss_accepted = check_end(&segments, &walked, &beyond, attested, options.accept_loss)?;
     findings.take_snapshots(restored);
 
-    let window_incarnation = leftover.as_ref().map_or(0, |window| window.header.incarnation);
-    let of_copies = copies.iter().map(CopiedWindow::incarnation).max().unwrap_or(0);
-    let of_log = newest.max(window_incarnation).max(of_copies);
+    let places = folders.to_search().into_iter().flatten();
+    let of_windows = places.map(|folder| highest_told(folder, &identity.log_id)).max().unwrap_or(0);
     let told = highest_kept(data, &segments)?.max(leases.incarnation());
-    let seen = of_log.max(restored_incarnation).max(told);
+    let seen = newest.max(of_windows).max(restored_incarnation).max(told);
     let incarnation = seen.checked_add(1).ok_or(RecoveryError::IncarnationsUsedUp)?;
     let counting = leftover.as_ref().filter(|window| window.counts);
     findings.poison = counting.and_then(|window| window.poison(&data.join(POISON_FOLDER)));

@@ -7,7 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use touchline_protocol::log::control::{CONTROL_FILE, WINDOW_FILE};
+use touchline_protocol::{
+    log::control::{CONTROL_FILE, ControlHeader, MAGIC, VERSION, WINDOW_FILE},
+    regular_file,
+};
 
 use super::{RecoveryError, leftover::named};
 use crate::log::{live::COPIED, lock::FolderLock};
@@ -25,15 +28,9 @@ pub(super) struct CopiedWindow {
 }
 
 impl CopiedWindow {
-    /// The one in `folder`, with a page of `incarnation`; tells of it.
-    ///
-    /// # Errors
-    /// If there is a file of the name already that one of its files is to have.
-    pub(super) fn of(folder: &Path, incarnation: u32, lock: FolderLock) -> io::Result<Self> {
+    /// The one in `folder`, with a page of `incarnation`, for which [`check_free`] has found room; tells of it.
+    pub(super) fn of(folder: &Path, incarnation: u32, lock: FolderLock) -> Self {
         let copied = Self { folder: folder.to_owned(), incarnation, _lock: lock };
-        for name in FILES {
-            copied.check_free(name)?;
-        }
         alert!(
             "log: the live window in {} was copied there and does not count: what it was when, nobody knows; it is to \
              be kept there as {} and {}",
@@ -41,32 +38,11 @@ impl CopiedWindow {
             copied.kept_name(CONTROL_FILE),
             copied.kept_name(WINDOW_FILE)
         );
-        Ok(copied)
-    }
-
-    /// Of the engine that made the original: a number that was used.
-    pub(super) const fn incarnation(&self) -> u32 {
-        self.incarnation
+        copied
     }
 
     fn kept_name(&self, name: &str) -> String {
-        format!("{COPIED}{}-{name}", self.incarnation)
-    }
-
-    /// Whether the file `name` can have its other name, if it is there.
-    fn check_free(&self, name: &str) -> io::Result<()> {
-        let kept = self.folder.join(self.kept_name(name));
-        let is_there = |path: &Path| match fs::symlink_metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            found => found.map(|_| true).map_err(named(path)),
-        };
-        if is_there(&self.folder.join(name))? && is_there(&kept)? {
-            return Err(named(&kept)(io::Error::new(
-                io::ErrorKind::AlreadyExists,
-                "one that was copied before is kept there; move it away first",
-            )));
-        }
-        Ok(())
+        kept_name(self.incarnation, name)
     }
 
     /// Gives its files their other names, durably.
@@ -83,4 +59,47 @@ impl CopiedWindow {
         }
         File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(failed)
     }
+}
+
+fn kept_name(incarnation: u32, name: &str) -> String {
+    format!("{COPIED}{incarnation}-{name}")
+}
+
+/// Whether the files in `folder` of a window that was copied there, with a page of `incarnation`, can have their other
+/// names.
+///
+/// # Errors
+/// If one that is there cannot.
+pub(super) fn check_free(folder: &Path, incarnation: u32) -> io::Result<()> {
+    let is_there = |path: &Path| match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        found => found.map(|_| true).map_err(named(path)),
+    };
+    for name in FILES {
+        let kept = folder.join(kept_name(incarnation, name));
+        if is_there(&folder.join(name))? && is_there(&kept)? {
+            return Err(named(&kept)(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "one that was copied before is kept there; move it away first",
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The highest incarnation of which the windows of the log `log_id` tell that lie in `folder`, whether they count or
+/// not: also those of an earlier running of the machine or of another one, and those that are kept for they were
+/// copied. What cannot be read tells of none.
+pub(super) fn highest_told(folder: &Path, log_id: &[u8; 16]) -> u32 {
+    let page = regular_file::open(&folder.join(CONTROL_FILE));
+    let header = page.ok().and_then(|page| ControlHeader::read(&page).ok().flatten());
+    let of_page = header
+        .filter(|it| it.magic == MAGIC && it.version == VERSION && it.log_id == *log_id)
+        .map(|header| header.incarnation);
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let of_copies = names.filter_map(|name| {
+        let (incarnation, file) = name.to_str()?.strip_prefix(COPIED)?.split_once('-')?;
+        incarnation.parse().ok().filter(|_| FILES.contains(&file))
+    });
+    of_copies.chain(of_page).max().unwrap_or(0)
 }

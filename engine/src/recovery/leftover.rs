@@ -32,7 +32,7 @@ use touchline_protocol::{
 use super::{
     RecoveryError,
     chain::{Walked, walk},
-    copied::CopiedWindow,
+    copied::{CopiedWindow, check_free},
     segments::Segments,
 };
 use crate::log::{
@@ -137,8 +137,9 @@ impl Leftover {
         };
         check_header(&header, identity)?;
         if header.is_copied_to(&file)? {
+            check_free(folder, header.incarnation)?;
             if let Some(lock) = lock {
-                copies.push(CopiedWindow::of(folder, header.incarnation, lock)?);
+                copies.push(CopiedWindow::of(folder, header.incarnation, lock));
             }
             return Ok(None);
         }

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::FileExt};
 use touchline_engine::{
     inspect::{EngineState, Verdict, check_window, inspect},
     log::WindowPlace,
-    recovery::RecoveryError,
+    recovery::{RecoveryError, check_window as check_left_window},
 };
 use touchline_protocol::{
     log::{lease::Lease, reader::Follow, transaction::Bookmark},
@@ -167,6 +167,9 @@ fn a_window_that_does_not_count_for_it_was_copied_is_kept_for_it_may_be_all_ther
         copy_of("live");
         let error = refusal(&copy);
         assert!(error.to_string().contains("copied-1-"), "{error}");
+        // As who only asks is told.
+        let asked = check_left_window(&copy.options.data, &copy.environment.shared_memory);
+        assert_eq!(asked.unwrap_err().to_string(), error.to_string());
         assert!(is_kept());
         for (own, _, bytes) in &kept {
             assert_eq!(fs::read(own).unwrap(), *bytes.as_ref().unwrap());
@@ -271,10 +274,12 @@ fn a_window_in_memory_that_was_moved_away_stays_under_the_name_that_it_was_given
 /// As somebody copies a data folder of which an engine has died and another one begun meanwhile.
 #[test]
 fn the_number_of_a_window_that_was_copied_is_not_used_again() {
-    let (place, copy) = (Place::new(), Place::new());
+    let (place, mut copy) = (Place::new(), Place::new());
     let mut venue = place.open();
     venue.submit(&[16; 16]);
     let model = venue.close();
+    let kept = place.root.path().join("kept");
+    copy_folder(&place.options.data.join("log"), &kept);
     copy_folder(&place.options.data.join("log"), &copy.options.data.join("log"));
     let venue = place.open();
     let live = copy.options.data.join("live");
@@ -283,7 +288,26 @@ fn the_number_of_a_window_that_was_copied_is_not_used_again() {
         fs::copy(place.options.data.join("live").join(name), live.join(name)).unwrap();
     }
     assert_eq!(venue.report().incarnation, Incarnation(2));
+    // Nor by the start that comes behind one that found no room for its window, when it is kept under another name,
+    copy.options.window_place = WindowPlace::SharedMemory;
+    let (memory, away) = (copy.environment.shared_memory.clone(), copy.root.path().join("away"));
+    fs::rename(&memory, &away).unwrap();
+    assert!(matches!(refusal(&copy), RecoveryError::Window { .. }));
+    assert!(live.join("copied-2-window").exists());
+    fs::rename(&away, &memory).unwrap();
     let opened = copy.open();
+    assert_eq!((opened.report().incarnation, &opened.model), (Incarnation(3), &model));
+
+    // nor on another machine.
+    let elsewhere = Place::new();
+    copy_folder(&kept, &elsewhere.options.data.join("log"));
+    let live = elsewhere.options.data.join("live");
+    fs::create_dir(&live).unwrap();
+    fs::copy(place.options.data.join("live/control"), live.join("control")).unwrap();
+    // The boot's id stands at 32.
+    let page = fs::OpenOptions::new().write(true).open(live.join("control")).unwrap();
+    page.write_all_at(&[7; 16], 32).unwrap();
+    let opened = elsewhere.open();
     assert_eq!((opened.report().incarnation, &opened.model), (Incarnation(3), &model));
 }
 
