@@ -312,11 +312,7 @@ fn check_options(options: &LogOptions) -> Result<(), RecoveryError> {
 fn lock_data(data: &Path) -> Result<DataLock, RecoveryError> {
     let segments = segment_folder(data);
     for folder in [data, &segments] {
-        DirBuilder::new()
-            .mode(0o700)
-            .recursive(true)
-            .create(folder)
-            .map_err(disk_error("making", folder))?;
+        make_folder(folder).map_err(disk_error("making", folder))?;
     }
     let path = data.join(LOCK_FILE);
     let mut how = OpenOptions::new();
@@ -340,6 +336,18 @@ fn lock_data(data: &Path) -> Result<DataLock, RecoveryError> {
     // As above; and a full disk is no reason either.
     let _unwritten = write_pid(&file);
     Ok(DataLock { _file: lock, _segments: on_segments })
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
+    made.map_err(|error| match fs::metadata(folder) {
+        Err(found) if found.kind() == io::ErrorKind::NotFound && folder.is_symlink() => {
+            let why = "it is a link, and what it leads to is not there: is the disk mounted?";
+            io::Error::new(error.kind(), why)
+        }
+        Ok(found) if !found.is_dir() => io::Error::new(error.kind(), "what is there is no folder"),
+        _ => error,
+    })
 }
 
 /// The segments that are there; without any, the first one of a new log is made.

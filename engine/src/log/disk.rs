@@ -15,9 +15,10 @@ use std::{
 };
 
 use memmap2::{Advice, MmapMut};
+use rustix::io::Errno;
 use thiserror::Error;
 use touchline_protocol::log::{
-    BLOCK_BYTES, SEGMENT_HEADER_BYTES, segment::LogIdentity, segment_path,
+    BLOCK_BYTES, SEGMENT_HEADER_BYTES, segment::LogIdentity, segment_number, segment_path,
 };
 
 use super::{
@@ -30,7 +31,7 @@ const ZEROS_BYTES: u64 = 1 << 20;
 
 /// A disk call that failed.
 #[derive(Debug, Error)]
-#[error("{what} {}: {source}", path.display())]
+#[error("{what} {}: {source}{}", path.display(), advice(what, path, source))]
 pub struct DiskError {
     /// What was tried.
     pub what: &'static str,
@@ -39,6 +40,22 @@ pub struct DiskError {
     /// What the system said.
     pub source: io::Error,
 }
+
+/// What to do where the disk does not give the bytes of a segment any more: that refuses a start whatever loss is
+/// accepted, for they may be there.
+fn advice(what: &str, path: &Path, source: &io::Error) -> &'static str {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let is_segment = name.is_some_and(|name| segment_number(name).is_some());
+    if what == READING && is_segment && Errno::from_io_error(source) == Some(Errno::IO) {
+        "; bring this file back from a copy; or put one of its length in its place that has what can be read of it, and \
+         zeros for the rest, and start with --accept-loss where that is asked for then"
+    } else {
+        ""
+    }
+}
+
+/// What is tried of a segment's bytes.
+pub(crate) const READING: &str = "reading";
 
 /// For `map_err`.
 pub(crate) fn disk_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DiskError {

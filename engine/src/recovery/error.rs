@@ -69,8 +69,9 @@ pub enum RecoveryError {
     },
     /// A segment does not have its length.
     #[error(
-        "{} has {found} bytes, a segment of this log has {expected}; bring it back from a copy, or move it and all \
-         behind it away to lose what they hold, and start with --accept-loss where that is asked for then",
+        "{} has {found} bytes, a segment of this log has {expected}; bring it back from a copy, or give it that length \
+         with zeros behind what it has (`truncate -s {expected}`), or move it and all behind it away to lose what \
+         they hold, and start with --accept-loss where that is asked for then",
         path.display()
     )]
     SegmentLength {

@@ -14,7 +14,7 @@ use touchline_protocol::log::{
 use super::RecoveryError;
 use crate::log::{
     DiskError,
-    disk::{disk_error, unfinished_path},
+    disk::{READING, disk_error, unfinished_path},
     storage::{BlockFile, Storage},
 };
 
@@ -163,7 +163,7 @@ impl Segments {
         let (path, offset) = self.place(position);
         self.file(position / self.identity.segment_bytes)?
             .read(offset, into)
-            .map_err(disk_error("reading", &path))
+            .map_err(disk_error(READING, &path))
     }
 
     /// Takes in the segments that were made since, up to the one before `next`.

@@ -288,6 +288,41 @@ fn what_lies_behind_a_segment_that_is_missing_or_too_short_can_be_given_up() {
     }
 }
 
+/// So that no more of it is lost than what is not there.
+#[test]
+fn a_segment_that_is_too_short_can_be_given_its_length_to_keep_what_it_has() {
+    let mut place = Place::new();
+    let mut venue = place.open();
+    venue.submit_up_to(&mut Random::new(33), 3 * SEGMENT + SEGMENT / 4);
+    let model = venue.close();
+    let short = || fs::OpenOptions::new().write(true).open(place.segment(1)).unwrap();
+    short().set_len(SEGMENT / 2).unwrap();
+    assert!(refusal(&place).to_string().contains(&format!("`truncate -s {SEGMENT}`")));
+    short().set_len(SEGMENT).unwrap();
+    assert!(matches!(refusal(&place), RecoveryError::Damaged { .. }));
+    place.options.accept_loss = true;
+    let last = SEGMENT + SEGMENT / 2;
+    let kept = model.records.iter().filter(|record| record.bytes_end() <= last).count();
+    assert_eq!(place.open().model.records, model.records[..kept]);
+}
+
+/// Where the disk of a data folder or of its log is not mounted.
+#[test]
+fn a_folder_that_is_a_link_to_nowhere_is_told() {
+    for is_data in [true, false] {
+        let place = Place::new();
+        let data = &place.options.data;
+        let link = if is_data { data.clone() } else { data.join("log") };
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        let error = refusal(&place).to_string();
+        assert!(error.contains(&*link.to_string_lossy()) && error.contains("mounted"), "{error}");
+        fs::remove_file(&link).unwrap();
+        fs::write(&link, "").unwrap();
+        assert!(refusal(&place).to_string().contains("no folder"));
+    }
+}
+
 /// The window of the first incarnation comes back beside a log with which the second went on.
 fn assert_stale(place: &Place, away: &Path) {
     place.lose_window();
