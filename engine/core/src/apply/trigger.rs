@@ -36,6 +36,13 @@ pub(super) const fn trigger_side(kind: OrderKind) -> Side {
     if kind.fires_upwards() { Side::Sell } else { Side::Buy }
 }
 
+/// True of a triggered stop for which so much of the book may be looked at in vain that nothing comes behind it in
+/// its transaction: FOK by rules 5, a MARKET buy by rules 6.
+const fn ends_in_vain(rules: u32, kind: OrderKind) -> bool {
+    rules >= 5 && matches!(kind.time_in_force, TimeInForce::Fok)
+        || rules >= 6 && kind.is_market() && matches!(kind.side, Side::Buy)
+}
+
 /// True when stops of a symbol that is TRADING have been triggered and have not had their turn.
 #[inline(always)]
 pub(super) fn has_triggered(symbol: &Symbol, triggers: &SymbolBook) -> bool {
@@ -152,8 +159,7 @@ impl Core {
             }
             if !self.enter(&mut active, outbox) || self.is_unfillable(&active) {
                 self.finish(&active, 0, outbox);
-                if self.rules >= 5 && active.kind.time_in_force == TimeInForce::Fok {
-                    // Thousands of orders may have been looked at for it, which is as long as a transaction is to last.
+                if ends_in_vain(self.rules, active.kind) {
                     *steps = 0;
                 }
             } else if !self.advance(context, &mut active, steps, outbox) {

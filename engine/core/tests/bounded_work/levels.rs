@@ -1,7 +1,7 @@
 //! What is decided about an order before it takes is decided by no more price levels than
 //! `LEVELS_JUDGED_MAX`, whatever its sender can pay.
 
-use crate::orders::{ONE, by, limit, limits, market, stop, trade_at, world};
+use crate::orders::{ONE, by, limit, limits, market, stop, trade_at, with_name, world};
 use crate::venue::{Owned, Venue, WHOLE};
 use touchline_core::Reject;
 use touchline_core::limits::{LEVELS_JUDGED_MAX, number};
@@ -136,4 +136,31 @@ fn a_stop_that_would_need_more_expires_at_its_turn() {
     assert_eq!((result.status, result.executed_quantity), (OrderStatus::Expired.to_wire(), 0));
     assert_eq!(venue.core.open_orders(ONE, Side::Sell).count() as i64, LEVELS + 1);
     venue.must(&CancelAll { command: by(1), symbol: ONE, ..Default::default() });
+}
+
+/// Each of many stops looks at all levels there are in vain: by rules 6 one of them is as much as a transaction does.
+#[test]
+fn stops_that_look_at_as_many_in_vain_have_a_transaction_each() {
+    for (rules, in_the_largest) in [(5, 20), (6, 1)] {
+        let mut venue = world(rules, limits(512, LEVELS + 100));
+        for n in 0..20 {
+            let wide = NewOrder {
+                quantity: (LEVELS + 1) * WHOLE,
+                ..stop(4, OrderType::StopLoss, Side::Buy, 10_000)
+            };
+            venue.must_quickly(&with_name(wide, &format!("stop {n}")));
+        }
+        for price in 1..=LEVELS + 1 {
+            venue.must_quickly(&limit(1, Side::Sell, 10_000 + price, 1));
+        }
+        trade_at(&mut venue, 10_000);
+        let mut expired = Vec::new();
+        while venue.core.pending_head().is_some() {
+            let events = venue.must_quickly(&RunPending::default());
+            let is_expired = |event: &&Owned| matches!(event, Owned::Result(result) if result.status == OrderStatus::Expired.to_wire());
+            expired.push(events.iter().filter(is_expired).count());
+        }
+        let found = (expired.iter().sum::<usize>(), expired.iter().max());
+        assert_eq!(found, (20, Some(&in_the_largest)), "rules {rules}");
+    }
 }

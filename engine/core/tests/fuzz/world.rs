@@ -162,6 +162,7 @@ pub(crate) fn world(source: &mut Source<'_>) -> Subject {
         14 => 2,
         13 => 3,
         12 => 4,
+        11 => 5,
         _ => RULES_MAX,
     };
     for rules in 1..=rules {

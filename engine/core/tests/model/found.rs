@@ -67,7 +67,7 @@ fn oldest() -> Aim {
 
 #[track_caller]
 fn reaches(what: &str, steps: &[Step]) -> Census {
-    let census = play(5, steps);
+    let census = play(6, steps);
     assert!(census.seen.contains_key(what), "{what}: {:#?}", census.seen);
     census
 }
@@ -281,7 +281,7 @@ fn a_session_ends_with_its_own_orders() {
 /// What a stop has locked is exactly what the book asks for, and nothing else is free.
 #[test]
 fn a_stop_is_paid_to_the_last_unit() {
-    let mut world = World::new(5);
+    let mut world = World::new(6);
     world.step(&Step::New(Wish { kind: STOP_LOSS, ..gtc(BOB, true, 1, 1) }));
     let (account, asset) = (AccountId(2), AssetId(1));
     let amount = world.model.free(account.0, asset.0) as i64;
@@ -292,4 +292,28 @@ fn a_stop_is_paid_to_the_last_unit() {
     let world = world.drain();
     assert_eq!(world.census.seen["OrderTriggered"], 1);
     assert_eq!(world.census.seen["OrderResult Filled"], 2);
+}
+
+/// One trade reaches two stops that cannot be paid for, and there are steps for both.
+#[test]
+fn a_market_buy_that_may_not_take_ends_its_transaction() {
+    for (rules, transactions) in [(5, 1), (6, 2)] {
+        let mut world = World::new(rules);
+        let (open_orders, price_levels, pending_work) = (40, 60, 3);
+        world.step(&Step::Limits { open_orders, price_levels, pending_work, max_steps: 8 });
+        for who in [BOB, DAN] {
+            world.step(&Step::New(Wish { kind: STOP_LOSS, ..gtc(who, true, 1, 1) }));
+            let (account, asset) = (AccountId(who as u32 + 1), AssetId(1));
+            let amount = world.model.free(account.0, asset.0) as i64;
+            world.must(&Withdraw { account, asset, amount, ..Default::default() });
+        }
+        for step in [sell(CAT, 7, 1), sell(CAT, 13, 1), buy(ANN, 7, 1)] {
+            world.step(&step);
+        }
+        let world = world.drain();
+        let count = |name: &str| world.census.seen.get(name).copied().unwrap_or_default();
+        assert_eq!(count("corner: a stop cannot be executed at its turn"), 2, "rules {rules}");
+        assert_eq!(count("RunPending accepted"), transactions, "rules {rules}");
+        world.venue.check_replay();
+    }
 }

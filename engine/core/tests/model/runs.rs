@@ -169,7 +169,13 @@ fn agrees_with_the_model_by_rules_4() {
 #[test]
 fn agrees_with_the_model_by_rules_5() {
     let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
-    let census = run(5, commands / 2);
+    run(5, commands / 8);
+}
+
+#[test]
+fn agrees_with_the_model_by_rules_6() {
+    let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
+    let census = run(6, commands / 2);
     if census.commands >= COMMANDS / 2 {
         let missing = census.missing();
         assert!(missing.is_empty(), "never in {} commands: {missing:#?}", census.commands);
@@ -180,8 +186,8 @@ fn agrees_with_the_model_by_rules_5() {
 fn agrees_with_the_model_among_own_orders() {
     let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS) / 8;
     let mut all = Census::default();
-    for rules in [2, 3, 4, 5] {
-        all.merge(&run_of(rules, commands / 4, steps_among_own_orders()));
+    for rules in 2..=6 {
+        all.merge(&run_of(rules, commands / 5, steps_among_own_orders()));
     }
     if all.commands >= COMMANDS / 8 {
         assert!(all.seen.contains_key("corner: a MARKET order goes on behind its own"));
@@ -192,8 +198,10 @@ fn agrees_with_the_model_among_own_orders() {
 #[test]
 fn agrees_with_the_model_in_halts() {
     let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS) / 4;
-    let mut all = run_of(4, commands / 4, steps_in_halts());
-    all.merge(&run_of(5, commands - commands / 4, steps_in_halts()));
+    let mut all = Census::default();
+    for (rules, share) in [(4, commands / 4), (5, commands / 4), (6, commands / 2)] {
+        all.merge(&run_of(rules, share, steps_in_halts()));
+    }
     if all.commands >= COMMANDS / 4 {
         assert!(all.seen.contains_key("corner: a stop is reached in a halt"));
         assert!(all.seen.contains_key("corner: stops that were reached in a halt have their turn"));
@@ -202,7 +210,7 @@ fn agrees_with_the_model_in_halts() {
 
 #[test]
 fn a_case_is_repeatable() {
-    let strategy = prop::collection::vec(steps(5), 1..STEPS);
+    let strategy = prop::collection::vec(steps(6), 1..STEPS);
     let of = |seed| format!("{:?}", strategy.new_tree(&mut runner(seed)).unwrap().current());
     assert_eq!(of(1), of(1));
     assert_ne!(of(1), of(2));

@@ -161,9 +161,10 @@ impl Model {
                 ..Default::default()
             }));
             let fok = order.time_in_force == TimeInForce::Fok;
+            let buys_at_any_price = !has_limit(order.order_type) && order.side == Side::Buy;
             if needed.is_none() || fok && !self.fills_wholly(&order) {
                 self.finish(order, true, events);
-                if fok && self.rules >= 5 {
+                if fok && self.rules > 4 || buys_at_any_price && self.rules > 5 {
                     // So much may have been looked at for it that nothing comes behind it.
                     *steps = 0;
                 }

@@ -98,8 +98,13 @@ fn goes_on_as_if_nothing_had_been_by_rules_4() {
 
 #[test]
 fn goes_on_as_if_nothing_had_been_by_rules_5() {
+    run(5, variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS) / 8);
+}
+
+#[test]
+fn goes_on_as_if_nothing_had_been_by_rules_6() {
     let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
-    let seen = run(5, commands);
+    let seen = run(6, commands);
     if commands >= COMMANDS {
         for section in records::VENUE..=records::END {
             assert!(seen.get(&section).is_some_and(|&count| count > 0), "{section}: {seen:?}");
@@ -111,7 +116,7 @@ fn goes_on_as_if_nothing_had_been_by_rules_5() {
 #[test]
 fn goes_on_as_if_nothing_had_been_among_own_orders() {
     let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
-    for rules in 2..=5 {
+    for rules in 2..=6 {
         run_of(rules, commands / 8, |seed| case_of(steps_among_own_orders(), seed));
     }
 }
@@ -120,7 +125,7 @@ fn goes_on_as_if_nothing_had_been_among_own_orders() {
 #[test]
 fn goes_on_as_if_nothing_had_been_in_halts() {
     let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
-    for rules in [4, 5] {
+    for rules in [4, 5, 6] {
         run_of(rules, commands / 8, |seed| case_of(steps_in_halts(), seed));
     }
 }
