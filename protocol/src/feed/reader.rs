@@ -384,20 +384,24 @@ impl FeedReader {
         }
         loop {
             match self.poll() {
-                Ok(Some(message)) => {
-                    books.apply(message)?;
-                    applied += 1;
-                }
+                Ok(Some(message)) => match books.apply(message) {
+                    Ok(()) => {
+                        applied += 1;
+                        continue;
+                    }
+                    // A snapshot that nobody waited for any more has come meanwhile, and this is what comes behind it.
+                    Err(BookError::Sequence { .. }) => {}
+                    Err(error) => return Err(error.into()),
+                },
                 Ok(None) => return Ok(applied),
-                Err(FeedError::Overrun(_)) if recoveries == ATTEMPTS => {
-                    return Err(FeedError::TooFast);
-                }
-                Err(FeedError::Overrun(_)) => {
-                    recoveries += 1;
-                    *books = self.recover()?;
-                }
+                Err(FeedError::Overrun(_)) => {}
                 Err(error) => return Err(error),
             }
+            if recoveries == ATTEMPTS {
+                return Err(FeedError::TooFast);
+            }
+            recoveries += 1;
+            *books = self.recover()?;
         }
     }
 

@@ -305,3 +305,23 @@ fn who_skips_passes_over_what_was_there_and_not_over_what_comes_meanwhile() {
     say(&mut far, &trade(9));
     assert_eq!(read(&mut reader), Some(FeedSequence(9)));
 }
+
+#[test]
+fn who_follows_on_has_books_also_where_a_snapshot_comes_that_was_given_up() {
+    let (mut reader, mut far) = reader();
+    let mut books = Books::new();
+    say_whole(&mut far, 7);
+    assert_eq!(reader.follow(&mut books).unwrap(), 0);
+    is_late(&mut reader);
+    reader.skip();
+    // It is older than the books, and was made before what was sent in front of it.
+    say_whole(&mut far, 5);
+    let symbol = FeedSymbolChanged { sequence: FeedSequence(6), ..snapshot(0).1 };
+    say(&mut far, &symbol);
+    say_whole(&mut far, 6);
+    say(&mut far, &FeedSymbolChanged { sequence: FeedSequence(7), ..symbol });
+    assert_eq!(reader.follow(&mut books).unwrap(), 1);
+    assert_eq!((books.sequence(), reader.next_sequence()), (FeedSequence(7), FeedSequence(8)));
+}
+
+mod random;
