@@ -1675,7 +1675,7 @@ struct touchline_heartbeat {
     struct touchline_message_header header; /* SBE header. */
     uint64_t appended; /* The log's end; from a client 0. */
     uint64_t durable; /* The log is on disk up to here; from a client 0. */
-    uint64_t feed; /* To a reader of the public feed whose Hello said handshake 1.5 or later: the feed has read the log up to here, and has sent what is public of it. To all others and from a client 0. */
+    uint64_t feed; /* To a reader of the public feed whose Hello said handshake 1.5 or later: the feed has read the log up to here, and has sent what is public of it, unless it owes a snapshot: what comes behind that one may lie in front of this. To all others and from a client 0. */
 };
 #define TOUCHLINE_TEMPLATE_HEARTBEAT 321u
 TOUCHLINE_ASSERT(sizeof(struct touchline_heartbeat) == 32, "touchline_heartbeat");

@@ -254,8 +254,9 @@ impl FeedReader {
     /// How far the engine's feed has read the log, in bytes since the log's beginning; all that is public in front
     /// of it is published. While the market is quiet it goes on with what is not public. Over shared memory as
     /// it is now; over a stream as the last heartbeat said that was read, which comes when there was nothing
-    /// else for [`FeedOptions::heartbeat_seconds`]. `None` if nothing told it: no heartbeat yet, or an
-    /// engine older than handshake 1.5.
+    /// else for [`FeedOptions::heartbeat_seconds`]; a snapshot that comes behind it may be older, and what is in front
+    /// of this position still come. `None` if nothing told it: no heartbeat yet, or an engine older than handshake
+    /// 1.5.
     #[must_use]
     pub fn position_read(&self) -> Option<Position> {
         match &self.source {

@@ -29,7 +29,8 @@ message! {
         /// The log is on disk up to here; from a client 0.
         16 durable: Position,
         /// To a reader of the public feed whose Hello said handshake 1.5 or later: the feed has read the log up to
-        /// here, and has sent what is public of it. To all others and from a client 0.
+        /// here, and has sent what is public of it, unless it owes a snapshot: what comes behind that one may lie in
+        /// front of this. To all others and from a client 0.
         24 feed: Position,
     }
     reserved {} texts {}
