@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
-use touchline_engine::genesis::key_of;
+use touchline_engine::genesis::{RULES, key_of};
 use touchline_protocol::client::{
     Acknowledgement, CallError, Client, ClientCommand, ClientOptions, SOCKET_NAME,
 };
@@ -24,7 +24,7 @@ use touchline_protocol::decimal;
 use touchline_protocol::message::command::{
     PERMISSION_LEVERAGED, PERMISSION_MARGIN, PERMISSION_SPOT, PERMISSION_TRADE_GROUP_2, SetRules,
 };
-use touchline_protocol::message::decode::{self, Event};
+use touchline_protocol::message::decode::{self, Command, Event};
 use touchline_protocol::message::enums::{Lane, RejectReason, Role};
 use touchline_protocol::message::event::{Done, MassCanceled};
 use touchline_protocol::text::Name;
@@ -98,8 +98,7 @@ fn check_is_venue(data: &Path) -> Result<()> {
 
 fn set_rules(data: &Path, version: u32) -> Result<Report> {
     let mut command = SetRules { rules: version, ..Default::default() };
-    send(data, &mut command)
-        .with_context(|| format!("rules {version}: versions go up one by one, as far as known"))?;
+    send(data, &mut command).with_context(|| format!("rules {version}"))?;
     Ok((format!("the venue follows rules {version}"), json!({"rules": version})))
 }
 
@@ -163,11 +162,25 @@ fn call<C: ClientCommand>(data: &Path, command: &mut C) -> Result<Answer> {
 /// way on, where there are any.
 fn named(error: CallError, command: &[u8]) -> Error {
     let CallError::Rejected { reason, detail } = error else { return error.into() };
-    let key = decode::command(command).ok().and_then(|command| key_of(&command, reason, detail));
+    let command = decode::command(command).ok();
+    if let (Some(Command::SetRules(set)), RejectReason::LimitOutOfRange) = (&command, reason) {
+        return anyhow!("{error}, {}", about_rules(set.rules));
+    }
+    let key = command.and_then(|command| key_of(&command, reason, detail));
     match key.or_else(|| way_on(reason)) {
         Some(more) => anyhow!("{error}, {more}"),
         None => error.into(),
     }
+}
+
+/// Why an engine does not raise a venue to the rules that were asked for.
+fn about_rules(asked: u32) -> String {
+    let why = if asked > RULES {
+        "this build knows none above that"
+    } else {
+        "the venue follows these or newer ones already, or not yet those before them"
+    };
+    format!("rules are raised one at a time, to {RULES} at the most: {why}")
 }
 
 /// What an operator can do about a reject that leaves that open.
@@ -196,6 +209,24 @@ const fn way_on(reason: RejectReason) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_that_are_not_the_next_ones_are_told_how_they_are_raised() {
+        let told = |rules| {
+            let command = SetRules { rules, ..Default::default() };
+            let reason = RejectReason::LimitOutOfRange;
+            named(CallError::Rejected { reason, detail: 0 }, command.as_bytes()).to_string()
+        };
+        let highest = format!("one at a time, to {RULES} at the most");
+        for (rules, why) in [(RULES, "or newer ones already"), (RULES + 1, "knows none above")] {
+            let told = told(rules);
+            assert!(told.contains(&highest) && told.contains(why), "{told}");
+        }
+        let command = SetRules { rules: 2, ..Default::default() };
+        let (reason, detail) = (RejectReason::LogUnavailable, 0);
+        let told = named(CallError::Rejected { reason, detail }, command.as_bytes()).to_string();
+        assert!(told.contains("the disk") && !told.contains("one at a time"), "{told}");
+    }
 
     #[test]
     fn permissions_are_named_by_lists() {

@@ -158,8 +158,10 @@ fn a_venue_of_rules_1_stays_as_it_is_until_it_is_raised() {
 
     let (raised, output) = raise(&venue, "2");
     assert!(raised && output.contains("rules 2"), "{output}");
-    assert!(!raise(&venue, "2").0, "once");
-    assert!(!raise(&venue, "1").0, "there is no way back");
+    for (version, why) in [("2", "once"), ("1", "there is no way back"), ("4", "one at a time")] {
+        let (raised, output) = raise(&venue, version);
+        assert!(!raised && output.contains("one at a time, to 6 at the most"), "{why}: {output}");
+    }
     assert_eq!((venue.a().balances(), venue.b().balances()), balances);
     let second = trade_and_rest(&venue, "21000");
     assert_eq!(locked_behind_a_better_price(&venue), 24_000 * WHOLE, "what it has saved, too");
