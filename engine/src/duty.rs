@@ -453,6 +453,8 @@ enum Executed {
     /// It is answered, and was [judged by levels](is_market) for nothing: no more of its sender's in
     /// this turn.
     Looked,
+    /// It has revoked a key, whose sessions are to end.
+    Revoked,
     /// Its sender has logged out: to be ended.
     LoggedOut,
 }
@@ -525,6 +527,9 @@ fn execute(
             // It has traded, or it was killed.
             if is_fill_or_kill(command) && !has_trade(venue.writer) {
                 return Executed::Looked;
+            }
+            if matches!(command, Command::RevokeKey(_)) {
+                return Executed::Revoked;
             }
         }
         Ok(None) => return judged(command),

@@ -4,10 +4,9 @@
 use super::clients::ClientIndex;
 use super::connection::ConnectionFault;
 use super::transaction::Venue;
-use super::{COMMAND_HEADER, Duty, Executed, execute, is_answering, is_held_up, template_of};
+use super::{COMMAND_HEADER, Duty, Executed, execute, is_answering, is_held_up};
 use crate::notice::alert;
-use touchline_protocol::message::Message;
-use touchline_protocol::message::command::{CommandHeader, RevokeKey};
+use touchline_protocol::message::command::CommandHeader;
 use touchline_protocol::message::enums::{CloseReason, Lane};
 use touchline_protocol::outlet;
 
@@ -59,9 +58,7 @@ impl Duty {
         for _ in 0..count {
             // A connection that ends in here moves another one: that one waits for the next turn.
             if self.may_be_due(index, Lane::Hot) {
-                let (done, end) = self.poll(index, limit);
-                work += done;
-                self.end_polled(index, end);
+                work += self.poll(index, limit);
             }
             index = following(index, count);
         }
@@ -75,14 +72,14 @@ impl Duty {
         connection.is_some_and(|one| one.lane() == lane && !one.is_at_rest())
     }
 
-    fn end_polled(&mut self, index: usize, end: Option<End>) {
+    #[cold]
+    fn end_polled(&mut self, index: usize, end: End) {
         let client = ClientIndex::Ring(index);
         match end {
-            None => {}
-            Some(End::LoggedOut) => {
+            End::LoggedOut => {
                 self.end_connection(client, CloseReason::LoggedOut, "it logged out");
             }
-            Some(End::Fault(fault)) => {
+            End::Fault(fault) => {
                 self.end_connection(client, CloseReason::Other, &fault.to_string());
             }
         }
@@ -122,7 +119,8 @@ impl Duty {
             };
             let mut venue = Venue { core, writer, addressees, now_ns: *now_ns };
             match execute(&mut venue, clients, client, bytes) {
-                Executed::Answered => {}
+                // What sessions an operator's revocation ends is looked for behind its own poll.
+                Executed::Answered | Executed::Revoked => {}
                 Executed::Looked => return done + 1,
                 Executed::LoggedOut => {
                     self.end_connection(client, CloseReason::LoggedOut, "it logged out");
@@ -144,9 +142,7 @@ impl Duty {
             if !self.may_be_due(index, Lane::Cold) {
                 continue;
             }
-            let (done, end) = self.poll(index, left);
-            left -= done;
-            self.end_polled(index, end);
+            left -= self.poll(index, left);
         }
         self.settings.cold_messages_per_turn - left
     }
@@ -154,37 +150,46 @@ impl Duty {
     /// Takes up to `limit` messages of one session. Ends early when the log has no room, when work is
     /// pending that the next message must not overtake, when the session has no room for replies, or behind an
     /// order that was judged by levels for nothing: a row of such orders would make a turn of milliseconds.
-    fn poll(&mut self, index: usize, limit: u32) -> (u32, Option<End>) {
+    ///
+    /// Ends the connection where it is to end. That is not left to the caller: an outcome of several words would be
+    /// read in other sizes than it was just written in, which waits for all stores to the log and the rings.
+    fn poll(&mut self, index: usize, limit: u32) -> u32 {
         let stall_limit_ns = u64::from(self.settings.reader_stall_seconds) * 1_000_000_000;
         let Self { core, writer, addressees, clients, buffer, now_ns, .. } = self;
         for done in 0..limit {
             let has_room = is_answering(writer);
             let connection = &mut clients.connections[index];
             if !has_room || is_held_up(core, writer) && !connection.overtakes() {
-                return (done, None);
+                return done;
             }
             if !writer.control().is_running() {
                 connection.forget_answers();
             }
             match connection.poll(buffer, *now_ns, stall_limit_ns) {
-                Ok(None) => return (done, None),
+                Ok(None) => return done,
                 Ok(Some(length)) => {
                     let bytes = buffer.bytes(length);
                     let mut venue = Venue { core, writer, addressees, now_ns: *now_ns };
                     match execute(&mut venue, clients, ClientIndex::Ring(index), bytes) {
                         Executed::Answered => {}
-                        Executed::Looked => return (done + 1, None),
-                        Executed::LoggedOut => return (done + 1, Some(End::LoggedOut)),
-                    }
-                    if template_of(bytes) == RevokeKey::TEMPLATE {
-                        self.close_fenced();
-                        return (done + 1, None);
+                        Executed::Looked => return done + 1,
+                        Executed::Revoked => {
+                            self.close_fenced();
+                            return done + 1;
+                        }
+                        Executed::LoggedOut => {
+                            self.end_polled(index, End::LoggedOut);
+                            return done + 1;
+                        }
                     }
                 }
-                Err(fault) => return (done, Some(End::Fault(fault))),
+                Err(fault) => {
+                    self.end_polled(index, End::Fault(fault));
+                    return done;
+                }
             }
         }
-        (limit, None)
+        limit
     }
 }
 
