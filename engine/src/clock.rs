@@ -1,5 +1,6 @@
 //! Engine time: nanoseconds since the epoch that never go back. Read once per turn by the duty
-//! thread, which puts it into each transaction; the core and replay know no other time.
+//! thread, and again for each command that says how late it may be taken; it puts it into each
+//! transaction, and the core and replay know no other time.
 //!
 //! The system's monotonic clock carries it, the one that counts a suspended machine's sleep; once a
 //! second it is slewed towards real time by at most 500 µs,

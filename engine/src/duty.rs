@@ -312,12 +312,8 @@ impl Duty {
     }
 
     fn read_clock(&mut self) {
-        let (now_ns, notice) = self.clock.now();
-        self.now_ns = now_ns;
-        self.writer.control().set_heartbeat(now_ns);
-        if let Some(notice) = notice {
-            announce(notice);
-        }
+        self.now_ns = read(&mut self.clock);
+        self.writer.control().set_heartbeat(self.now_ns);
     }
 
     /// While there is nothing to do: what the next command needs of other cores and of memory.
@@ -464,6 +460,7 @@ enum Executed {
 #[inline]
 fn execute(
     venue: &mut Venue<'_>,
+    clock: &mut Clock,
     clients: &mut Clients,
     client: ClientIndex,
     bytes: &[u8],
@@ -511,6 +508,11 @@ fn execute(
     if clients.quarantine.holds(header) {
         clients.reject(client, envelope, RejectReason::Quarantined, 0, template);
         return Executed::Answered;
+    }
+    if header.not_after_ns != 0 {
+        // The turn's time may be as old as a stop of this process that came behind its reading.
+        venue.now_ns = read(clock);
+        envelope.time_ns = venue.now_ns;
     }
     let outcome = transact(venue, bytes, command, |outbox| {
         reply_events(clients, client, envelope, outbox.events());
@@ -588,6 +590,16 @@ fn template_of(event: &[u8]) -> u16 {
     event
         .get(..MessageHeader::BYTES)
         .map_or(0, |head| bytemuck::pod_read_unaligned::<MessageHeader>(head).template_id)
+}
+
+/// The time now, ns since the epoch; tells what the reading has noticed.
+#[inline]
+fn read(clock: &mut Clock) -> u64 {
+    let (now_ns, notice) = clock.now();
+    if let Some(notice) = notice {
+        announce(notice);
+    }
+    now_ns
 }
 
 #[cold]

@@ -90,7 +90,7 @@ impl Duty {
     fn poll_streams(&mut self) -> u32 {
         self.streams_were_shut_out = is_held_up(&self.core, &self.writer);
         for done in 0..self.settings.stream_messages_per_turn {
-            let Self { core, writer, addressees, clients, buffer, now_ns, .. } = self;
+            let Self { core, writer, addressees, clients, buffer, now_ns, clock, .. } = self;
             let has_room = is_answering(writer);
             if !has_room || is_held_up(core, writer) {
                 return done;
@@ -118,7 +118,9 @@ impl Duty {
                 continue;
             };
             let mut venue = Venue { core, writer, addressees, now_ns: *now_ns };
-            match execute(&mut venue, clients, client, bytes) {
+            let executed = execute(&mut venue, clock, clients, client, bytes);
+            *now_ns = venue.now_ns;
+            match executed {
                 // What sessions an operator's revocation ends is looked for behind its own poll.
                 Executed::Answered | Executed::Revoked => {}
                 Executed::Looked => return done + 1,
@@ -155,7 +157,7 @@ impl Duty {
     /// read in other sizes than it was just written in, which waits for all stores to the log and the rings.
     fn poll(&mut self, index: usize, limit: u32) -> u32 {
         let stall_limit_ns = u64::from(self.settings.reader_stall_seconds) * 1_000_000_000;
-        let Self { core, writer, addressees, clients, buffer, now_ns, .. } = self;
+        let Self { core, writer, addressees, clients, buffer, now_ns, clock, .. } = self;
         for done in 0..limit {
             let has_room = is_answering(writer);
             let connection = &mut clients.connections[index];
@@ -170,7 +172,10 @@ impl Duty {
                 Ok(Some(length)) => {
                     let bytes = buffer.bytes(length);
                     let mut venue = Venue { core, writer, addressees, now_ns: *now_ns };
-                    match execute(&mut venue, clients, ClientIndex::Ring(index), bytes) {
+                    let executed =
+                        execute(&mut venue, clock, clients, ClientIndex::Ring(index), bytes);
+                    *now_ns = venue.now_ns;
+                    match executed {
                         Executed::Answered => {}
                         Executed::Looked => return done + 1,
                         Executed::Revoked => {

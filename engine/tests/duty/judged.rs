@@ -2,6 +2,7 @@
 //! of a key that is no more.
 
 use super::client::{Client, limit};
+use super::record::transactions;
 use super::venue::{Venue, deposit};
 use touchline_protocol::message::MessageHeader;
 use touchline_protocol::message::command::{CommandHeader, NewOrder, RevokeKey};
@@ -187,4 +188,29 @@ fn a_revoked_key_ends_its_connections_and_no_others() {
         assert_eq!(client.count_answers(), 1);
     }
     assert_eq!(venue.closed(), []);
+}
+
+/// The time that a turn has begun with may be long past when a command's turn comes: a process that was stopped goes
+/// on in the middle. So a command with a last time is judged by a time that is read when it is taken.
+#[test]
+fn a_command_with_a_last_time_is_judged_by_the_time_at_which_it_is_taken() {
+    let mut venue = Venue::new("", "");
+    let mut trader = venue.trader("trader", 1);
+    let last_times = [0, u64::MAX, 0, u64::MAX, 0];
+    for (sequence, not_after_ns) in (1..).zip(last_times) {
+        let command = CommandHeader { not_after_ns, ..trader.header(sequence) };
+        trader.push(bytemuck::bytes_of(&order(command)));
+    }
+    assert_eq!(venue.duty.turn(), 5, "all in one turn");
+    let times: Vec<_> =
+        transactions(venue.folder.path()).iter().rev().take(5).map(|one| one.time_ns).collect();
+    let [fifth, fourth, third, second, first] = times[..] else { panic!("{times:?}") };
+    assert!(first < second && second == third && third < fourth && fourth == fifth, "{times:?}");
+    let told: Vec<_> = trader
+        .read()
+        .iter()
+        .filter(|reply| reply.is_terminal())
+        .map(|reply| reply.envelope.time_ns)
+        .collect();
+    assert_eq!(told, [first, second, third, fourth, fifth]);
 }
