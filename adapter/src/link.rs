@@ -129,7 +129,8 @@ pub trait Submit<T: Traffic = Orders>: Send + Sync + 'static {
 
     /// The last command that was sent by a key of which `is_of` says so and has not ended, of those with numbers up
     /// to `last`. One that is in doubt has not ended before the engine has answered it all the same, or takes nothing
-    /// any more of what it was sent then.
+    /// any more of what it was sent then. What a process before this one may have sent is anybody's, until there is a
+    /// connection or no engine.
     fn last_under_way(&self, _last: u64, _is_of: &dyn Fn(KeyId) -> bool) -> Option<u64> {
         None
     }

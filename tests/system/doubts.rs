@@ -5,10 +5,11 @@ use super::failed_disk::let_write;
 use super::http::{Http, Request, Response, connect, read_response};
 use super::jobs::{LOGIN, PASSWORD, PATIENT, REGISTER, login, registration};
 use super::json::Json;
-use super::process::Process;
+use super::process::{Process, send_signal, stop};
 use super::trader::Trader;
 use super::venue::{Part, UNLIMITED, Venue, borrowed};
 use crate::patience::{Wait, eventually, join};
+use rustix::process::Signal;
 use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread;
@@ -99,4 +100,31 @@ fn no_adapter_tells_that_something_was_not_done_before_that_is_certain() {
     for response in answers(&mut venue, other, [&log_in; 2]) {
         assert_eq!(response.status, 200, "{response:?}");
     }
+}
+
+/// It may go on at any moment, and take what lies in the ring of an adapter that is no more.
+#[test]
+fn an_adapter_denies_nothing_that_one_before_it_may_have_sent_to_an_engine_that_stands_still() {
+    let mut venue = Venue::up(&["--set", "adapter.deadline_ms=1000"]);
+    wait_until_connected(venue.address());
+    let engine = venue.pid("engine").expect("it runs");
+    stop(engine);
+    let order = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price=20000";
+    let place = format!("{order}&newClientOrderId=left");
+    assert_eq!(venue.a().call("POST", "/api/v3/order", &place).status, 504);
+    venue.kill9(Part::Adapter);
+    let answers = || {
+        let mut stream = connect(venue.address()).ok()?;
+        stream.write_all(&Request::new("GET", "/api/v3/ping").bytes()).ok()?;
+        read_response(&mut BufReader::new(stream)).ok()
+    };
+    assert!(eventually(|| answers().is_some()), "no adapter comes after it");
+    let look = || {
+        let find = "symbol=BTCUSDT&origClientOrderId=left";
+        venue.a().call("GET", "/api/v3/order", find)
+    };
+    let while_it_stands = look();
+    assert_eq!(while_it_stands.status, 504, "{while_it_stands:?}");
+    send_signal(engine, Signal::CONT);
+    assert!(eventually(|| look().status == 400), "it came behind its time");
 }

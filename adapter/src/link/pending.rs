@@ -1,6 +1,7 @@
 //! Commands that were sent and not yet answered, by correlation. The request threads add to it, the
 //! link's thread answers from it.
 
+use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +16,8 @@ use super::{Decision, Done, Doubt, Ended, Outcome, Traffic};
 /// One of them.
 pub(super) struct Command<T: Traffic> {
     deadline: Instant,
-    key: KeyId,
+    /// `None`: anybody's.
+    key: Option<KeyId>,
     told: T::Told,
     /// `None` once it was given up: the engine may carry it out all the same, until it has answered it or takes nothing
     /// any more from this connection.
@@ -45,6 +47,9 @@ fn tell(waiting: Vec<(Instant, Ended)>, has_ended: bool) {
     }
 }
 
+/// In the place of a correlation, of what was sent before the first one.
+const BEFORE: u64 = 0;
+
 struct Table<T: Traffic> {
     /// By numbers that are given out here: nobody can aim them at a hash.
     commands: FxHashMap<u64, Command<T>>,
@@ -60,8 +65,14 @@ pub(super) struct Pending<T: Traffic> {
 }
 
 impl<T: Traffic> Default for Pending<T> {
+    /// What a process before this one has sent may be under way: an engine that hangs has not noticed its end. It stands
+    /// in front of all that this one sends, until there is a connection, or no engine.
     fn default() -> Self {
-        let table = Mutex::new(Table { commands: FxHashMap::default(), last: 0 });
+        let told = T::Told::default();
+        let before =
+            Command { deadline: Instant::now(), key: None, told, done: None, ended: Vec::new() };
+        let commands = iter::once((BEFORE, before)).collect();
+        let table = Mutex::new(Table { commands, last: BEFORE });
         Self { table, ahead_ns: AtomicU64::new(0) }
     }
 }
@@ -73,7 +84,7 @@ impl<T: Traffic> Pending<T> {
         table.last += 1;
         let correlation = table.last;
         let (told, done) = (T::Told::default(), Some(done));
-        let command = Command { deadline, key, told, done, ended: Vec::new() };
+        let command = Command { deadline, key: Some(key), told, done, ended: Vec::new() };
         table.commands.insert(correlation, command);
         correlation
     }
@@ -87,7 +98,13 @@ impl<T: Traffic> Pending<T> {
             sent.map(|(correlation, command)| (*correlation, command.key)).collect()
         };
         sent.sort_unstable();
-        sent.into_iter().rev().find(|(_, key)| is_of(*key)).map(|(correlation, _)| correlation)
+        let is_one = |key: Option<KeyId>| key.is_none_or(is_of);
+        sent.into_iter().rev().find(|(_, key)| is_one(*key)).map(|(correlation, _)| correlation)
+    }
+
+    /// Whether something is under way or in doubt.
+    pub(super) fn any(&self) -> bool {
+        !self.table().commands.is_empty()
     }
 
     /// Calls `ended` when the command has ended, now if it has, or soon after `deadline`.

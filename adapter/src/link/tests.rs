@@ -490,3 +490,59 @@ fn who_asks_what_a_key_has_under_way_hears_of_its_end_however_it_ends() {
     site.link.when_ended(numbers[0], far(), ended);
     assert_eq!(at_once.try_recv(), Ok(true));
 }
+
+/// Hears of the end of that command.
+fn hears(site: &Site, number: u64, deadline: Instant) -> Receiver<bool> {
+    let (sender, heard) = mpsc::channel();
+    let ended = Box::new(move |ended| sender.send(ended).unwrap());
+    site.link.when_ended(number, deadline, ended);
+    heard
+}
+
+/// An engine that stands still takes who connects, and says nothing.
+#[test]
+fn who_waits_is_told_in_time_also_while_the_link_connects() {
+    let site = Site::start();
+    let engine = site.connect(None);
+    let _outcome = site.place(far());
+    let number = engine.correlation();
+    site.door.is_held.store(true, Ordering::SeqCst);
+    engine.bell.is_silent.store(true, Ordering::SeqCst);
+    engine.hang_up();
+    assert!(eventually(|| site.door.is_waited_at.load(Ordering::SeqCst)));
+    let heard = hears(&site, number, Instant::now()).recv_timeout(PATIENCE);
+    site.door.is_held.store(false, Ordering::SeqCst);
+    assert_eq!(heard, Ok(false));
+}
+
+/// Its ring lies there until an engine that hangs goes on and notices that the process has ended.
+#[test]
+fn what_a_process_before_this_one_has_sent_is_under_way_until_an_engine_is_met_or_none() {
+    let is_nobodys = |_| false;
+    let last = |site: &Site| site.link.last_under_way(u64::MAX, &is_nobodys);
+    for has_engine in [true, false] {
+        let site = Site::start();
+        let before = last(&site).expect("it is not known yet");
+        let heard = hears(&site, before, far());
+        assert_eq!(hears(&site, before, Instant::now()).recv_timeout(PATIENCE), Ok(false));
+        assert_eq!(heard.try_recv(), Err(TryRecvError::Empty));
+        let _engine = has_engine.then(|| site.connect(None));
+        site.door.is_nobodys.store(true, Ordering::SeqCst);
+        assert_eq!(heard.recv_timeout(PATIENCE), Ok(true));
+        assert_eq!(last(&site), None);
+    }
+}
+
+#[test]
+fn what_an_engine_was_sent_that_stood_still_has_ended_with_it() {
+    let site = Site::start();
+    let engine = site.connect(None);
+    let outcome = site.place(far());
+    let heard = hears(&site, engine.correlation(), far());
+    engine.bell.is_silent.store(true, Ordering::SeqCst);
+    engine.hang_up();
+    assert_eq!(outcome.recv_timeout(PATIENCE).unwrap(), Outcome::Unknown(Doubt::ConnectionLost));
+    assert_eq!(heard.try_recv(), Err(TryRecvError::Empty));
+    site.door.is_nobodys.store(true, Ordering::SeqCst);
+    assert_eq!(heard.recv_timeout(PATIENCE), Ok(true));
+}

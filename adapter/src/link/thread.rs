@@ -2,11 +2,13 @@
 //! reconnects.
 
 use crate::notice::alert;
+use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use touchline_protocol::client::ReceiveError;
+use touchline_protocol::client::{ConnectError, ReceiveError};
 
 use super::watch::Next;
 use super::wire::{Alarm, Connection, Wire};
@@ -23,7 +25,7 @@ pub(super) fn run<T: Traffic>(shared: &Shared<T>, wire: &impl Wire<T>) {
     let mut pause = PAUSES.0;
     let mut last_error = None;
     while !shared.is_stopping() {
-        match wire.connect() {
+        match swept(shared, || wire.connect()) {
             Ok(Connection { commands, replies, bell }) => {
                 alert!("engine link: connected");
                 let since = Instant::now();
@@ -57,6 +59,10 @@ pub(super) fn run<T: Traffic>(shared: &Shared<T>, wire: &impl Wire<T>) {
                 }
             }
             Err(error) => {
+                if is_nobody_there(&error) {
+                    // The engine that was sent something has ended, however still it stood.
+                    shared.pending.lose(true);
+                }
                 let error = error.to_string();
                 if last_error.as_ref() != Some(&error) {
                     alert!("engine link: {error}; retrying");
@@ -64,13 +70,42 @@ pub(super) fn run<T: Traffic>(shared: &Shared<T>, wire: &impl Wire<T>) {
                 }
             }
         }
-        shared.pending.expire(Instant::now());
         if !shared.is_stopping() {
-            thread::park_timeout(pause);
+            swept(shared, || thread::park_timeout(pause));
             pause = (pause * 2).min(PAUSES.1);
         }
     }
     shared.pending.lose(false);
+}
+
+/// Does what may take longer than deadlines can wait, while another thread gives up on what is late.
+fn swept<T: Traffic, R>(shared: &Shared<T>, wait: impl FnOnce() -> R) -> R {
+    if !shared.pending.any() {
+        return wait();
+    }
+    thread::scope(|scope| {
+        let (waits, over) = mpsc::channel::<()>();
+        let sweep = move || {
+            loop {
+                shared.pending.expire(Instant::now());
+                if over.recv_timeout(SWEEP) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+            }
+        };
+        let sweeper = thread::Builder::new().name("link-sweeper".to_owned());
+        // Without it they are told when this is over.
+        let _started = sweeper.spawn_scoped(scope, sweep);
+        let outcome = wait();
+        drop(waits);
+        outcome
+    })
+}
+
+/// There is no engine: one that stands still listens all the same.
+fn is_nobody_there(error: &ConnectError) -> bool {
+    matches!(error, ConnectError::Connect { source, .. }
+        if matches!(source.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound))
 }
 
 /// Keeps the connection until it or the link ends.

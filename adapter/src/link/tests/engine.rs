@@ -4,6 +4,7 @@ use super::super::wire::{Alarm, Connection, Replies};
 use super::super::*;
 
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::sync::Condvar;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::time::Duration;
@@ -156,7 +157,21 @@ impl EngineEnd {
 }
 
 /// Connects whenever the test has offered a connection.
-pub(super) struct FakeWire(Mutex<Receiver<(FakeCommands, FakeReplies)>>);
+pub(super) struct FakeWire {
+    offers: Mutex<Receiver<(FakeCommands, FakeReplies)>>,
+    door: Arc<Door>,
+}
+
+/// How who connects is received.
+#[derive(Default)]
+pub(super) struct Door {
+    /// Not before this is taken back.
+    pub(super) is_held: AtomicBool,
+    /// Somebody waits there for that.
+    pub(super) is_waited_at: AtomicBool,
+    /// Where nothing is offered there is nobody, and not one who says nothing.
+    pub(super) is_nobodys: AtomicBool,
+}
 
 pub(super) struct FakeCommands {
     pub(super) commands: Sender<OrderCommand>,
@@ -182,11 +197,19 @@ impl Wire<Orders> for FakeWire {
     type Bell = Arc<FakeBell>;
 
     fn connect(&self) -> Result<Connection<Orders, Arc<FakeBell>>, ConnectError> {
-        match self.0.lock().unwrap().try_recv() {
+        while self.door.is_held.load(Ordering::SeqCst) {
+            self.door.is_waited_at.store(true, Ordering::SeqCst);
+            std_thread::yield_now();
+        }
+        match self.offers.lock().unwrap().try_recv() {
             Ok((commands, replies)) => {
                 let bell = Arc::clone(&replies.bell);
                 Ok(Connection { commands: Box::new(commands), replies: Box::new(replies), bell })
             }
+            Err(_) if self.door.is_nobodys.load(Ordering::SeqCst) => Err(ConnectError::Connect {
+                endpoint: PathBuf::from("engine.sock").into(),
+                source: io::ErrorKind::ConnectionRefused.into(),
+            }),
             Err(_) => Err(ConnectError::Unexpected("silence")),
         }
     }
@@ -276,13 +299,16 @@ pub(super) fn connection(refusal: Option<SendError>) -> (FakeCommands, FakeRepli
 pub(super) struct Site {
     pub(super) link: Link,
     pub(super) offers: Sender<(FakeCommands, FakeReplies)>,
+    pub(super) door: Arc<Door>,
 }
 
 impl Site {
     pub(super) fn start() -> Self {
         watch();
         let (offers, taken) = mpsc::channel();
-        Self { link: Link::start_on(FakeWire(Mutex::new(taken))).unwrap(), offers }
+        let door = Arc::<Door>::default();
+        let wire = FakeWire { offers: Mutex::new(taken), door: Arc::clone(&door) };
+        Self { link: Link::start_on(wire).unwrap(), offers, door }
     }
 
     /// Offers a connection and waits until the link has it.
