@@ -110,7 +110,10 @@ fn one_fill_that_is_all_of_an_order_is_told_in_two_lines() {
     };
     let above = limit(0, Side::Buy, 110, 2);
     let at_once = NewOrder { time_in_force: TimeInForce::Fok.to_wire(), ..above };
-    for order in [limit(0, Side::Buy, 100, 3), above, at_once, market] {
+    // What it does not spend is less than a step is worth.
+    let by_amount = NewOrder { quantity: 0, quote_quantity: 250 * WHOLE + 1, ..market };
+    let iceberg = NewOrder { iceberg_quantity: WHOLE, ..above };
+    for order in [limit(0, Side::Buy, 100, 3), above, at_once, market, by_amount, iceberg] {
         let (replies, events) = taken(Detail::Terse, order);
         assert_eq!(names(&replies), "f", "{order:?}");
         let Event::OrderFilled(&filled) = replies[0].event() else { unreachable!() };

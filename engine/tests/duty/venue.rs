@@ -34,6 +34,7 @@ quote = "USDT"
 order_types = ["LIMIT", "MARKET", "STOP_LOSS", "STOP_LOSS_LIMIT", "LIMIT_MAKER"]
 oco = true
 iceberg = true
+quote_quantity = true
 [[symbols]]
 name = "BTCUSD2"
 base = "BTC"
