@@ -2,19 +2,12 @@
 //! pending. Called by [`super::Duty::turn`].
 
 use super::clients::ClientIndex;
-use super::connection::ConnectionFault;
 use super::transaction::Venue;
 use super::{COMMAND_HEADER, Duty, Executed, execute, is_answering, is_held_up};
 use crate::notice::alert;
 use touchline_protocol::message::command::CommandHeader;
 use touchline_protocol::message::enums::{CloseReason, Lane};
 use touchline_protocol::outlet;
-
-/// Why a connection is to be ended after a poll.
-enum End {
-    LoggedOut,
-    Fault(ConnectionFault),
-}
 
 impl Duty {
     /// The hot lane's rings, the stream sessions, then the cold lane; but whichever of the last two was kept
@@ -72,19 +65,6 @@ impl Duty {
         connection.is_some_and(|one| one.lane() == lane && !one.is_at_rest())
     }
 
-    #[cold]
-    fn end_polled(&mut self, index: usize, end: End) {
-        let client = ClientIndex::Ring(index);
-        match end {
-            End::LoggedOut => {
-                self.end_connection(client, CloseReason::LoggedOut, "it logged out");
-            }
-            End::Fault(fault) => {
-                self.end_connection(client, CloseReason::Other, &fault.to_string());
-            }
-        }
-    }
-
     /// At most `stream_messages_per_turn` over all stream sessions: the gateway puts them into the ring
     /// by turns. Ends early as [`poll`](Self::poll) does.
     fn poll_streams(&mut self) -> u32 {
@@ -121,7 +101,7 @@ impl Duty {
             let executed = execute(&mut venue, clock, clients, client, bytes);
             *now_ns = venue.now_ns;
             match executed {
-                // What sessions an operator's revocation ends is looked for behind its own poll.
+                // No operator comes over a stream, and nobody else revokes.
                 Executed::Answered | Executed::Revoked => {}
                 Executed::Looked => return done + 1,
                 Executed::LoggedOut => {
@@ -157,6 +137,7 @@ impl Duty {
     /// read in other sizes than it was just written in, which waits for all stores to the log and the rings.
     fn poll(&mut self, index: usize, limit: u32) -> u32 {
         let stall_limit_ns = u64::from(self.settings.reader_stall_seconds) * 1_000_000_000;
+        let client = ClientIndex::Ring(index);
         let Self { core, writer, addressees, clients, buffer, now_ns, clock, .. } = self;
         for done in 0..limit {
             let has_room = is_answering(writer);
@@ -172,8 +153,7 @@ impl Duty {
                 Ok(Some(length)) => {
                     let bytes = buffer.bytes(length);
                     let mut venue = Venue { core, writer, addressees, now_ns: *now_ns };
-                    let executed =
-                        execute(&mut venue, clock, clients, ClientIndex::Ring(index), bytes);
+                    let executed = execute(&mut venue, clock, clients, client, bytes);
                     *now_ns = venue.now_ns;
                     match executed {
                         Executed::Answered => {}
@@ -183,13 +163,13 @@ impl Duty {
                             return done + 1;
                         }
                         Executed::LoggedOut => {
-                            self.end_polled(index, End::LoggedOut);
+                            self.end_connection(client, CloseReason::LoggedOut, "it logged out");
                             return done + 1;
                         }
                     }
                 }
                 Err(fault) => {
-                    self.end_polled(index, End::Fault(fault));
+                    self.end_connection(client, CloseReason::Other, &fault.to_string());
                     return done;
                 }
             }

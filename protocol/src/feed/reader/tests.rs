@@ -26,16 +26,22 @@ fn reader_of(snapshot_bytes_max: u64) -> (FeedReader, UnixStream) {
     let mut options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
     options.timeout = Duration::from_millis(20);
     options.snapshot_bytes_max = snapshot_bytes_max;
-    let reader = FeedReader {
-        source: Source::Stream(StreamSource::behind(FeedSequence(0))),
-        line: FeedLine::new(near.into(), &options, None).unwrap(),
+    let source = Source::Stream(StreamSource::behind(FeedSequence(0)));
+    let reader = reader_over(source, near, &options);
+    (reader, far)
+}
+
+/// One that has no books yet.
+fn reader_over(source: Source, near: UnixStream, options: &FeedOptions) -> FeedReader {
+    FeedReader {
+        source,
+        line: FeedLine::new(near.into(), options, None).unwrap(),
         opened: FeedOpened::default(),
         waiter: Waiter::new(options.wait),
         message: Box::new([0; SLOT_WORDS]),
         seen: None,
         has_books: false,
-    };
-    (reader, far)
+    }
 }
 
 fn say<M: Message>(far: &mut UnixStream, message: &M) {

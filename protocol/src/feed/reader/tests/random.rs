@@ -352,15 +352,7 @@ fn run(seed: u64) {
         heard: Vec::new(),
     };
     engine.write_ring(given, true);
-    let mut reader = FeedReader {
-        source,
-        line: FeedLine::new(near.into(), &options, None).unwrap(),
-        opened: FeedOpened::default(),
-        waiter: Waiter::new(options.wait),
-        message: Box::new([0; SLOT_WORDS]),
-        seen: None,
-        has_books: false,
-    };
+    let mut reader = reader_over(source, near, &options);
     let mut books = Books::new();
     for _ in 0..300 {
         (0..random.below(4)).for_each(|_| engine.act(&mut random));
