@@ -5,6 +5,7 @@ use touchline_protocol::message::command::{
     Limits, PERMISSION_MARGIN, PERMISSION_SPOT, SYMBOL_ICEBERG, SYMBOL_OCO, SYMBOL_QUOTE_QUANTITY,
     SymbolFilters,
 };
+use touchline_protocol::message::enums::OrderType;
 
 use super::intake::Intake;
 use super::names;
@@ -30,6 +31,10 @@ const LEVEL_BYTES: usize = 48;
 
 /// Commissions are truncated to this many fraction digits, whatever the asset shows.
 const COMMISSION_PRECISION: u8 = 8;
+
+/// Order types that may be icebergs (spot contract §4 POST /order).
+const ICEBERG_TYPES: [OrderType; 4] =
+    [OrderType::Limit, OrderType::LimitMaker, OrderType::StopLossLimit, OrderType::TakeProfitLimit];
 
 pub(super) fn ping(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     intake.open()?;
@@ -102,6 +107,9 @@ fn symbol(venue: &Venue, symbol: &venue::Symbol) -> Symbol {
     };
     let (base_asset, base_asset_precision) = asset(symbol.base);
     let (quote_asset, quote_asset_precision) = asset(symbol.quote);
+    let takes_any = |kinds: &[OrderType]| kinds.iter().any(|kind| kind.is_in(symbol.order_types));
+    // A flag is of no use without an order type that it is about: the operator sets them apart from each other.
+    let allows = |flag, kinds: &[OrderType]| symbol.flags & flag != 0 && takes_any(kinds);
     Symbol {
         symbol: symbol.name.as_str().to_owned(),
         status: names::symbol_status(symbol.status),
@@ -113,9 +121,10 @@ fn symbol(venue: &Venue, symbol: &venue::Symbol) -> Symbol {
         base_commission_precision: COMMISSION_PRECISION,
         quote_commission_precision: COMMISSION_PRECISION,
         order_types: symbol.order_types().map(names::order_type).collect(),
-        iceberg_allowed: symbol.flags & SYMBOL_ICEBERG != 0,
-        oco_allowed: symbol.flags & SYMBOL_OCO != 0,
-        quote_order_qty_market_allowed: symbol.flags & SYMBOL_QUOTE_QUANTITY != 0,
+        iceberg_allowed: allows(SYMBOL_ICEBERG, &ICEBERG_TYPES),
+        oco_allowed: allows(SYMBOL_OCO, &[OrderType::StopLoss, OrderType::StopLossLimit])
+            && takes_any(&[OrderType::LimitMaker]),
+        quote_order_qty_market_allowed: allows(SYMBOL_QUOTE_QUANTITY, &[OrderType::Market]),
         is_spot_trading_allowed: symbol.permissions & PERMISSION_SPOT != 0,
         is_margin_trading_allowed: symbol.permissions & PERMISSION_MARGIN != 0,
         filters: filters(&symbol.filters, symbol.flags),

@@ -1,8 +1,8 @@
 //! What the GET endpoints answer, as literal JSON.
 
 use touchline_protocol::message::command::{
-    DefineSymbol, EVERY, KEY_TRADE, KillAccount, RevokeKey, SYMBOL_ICEBERG, SYMBOL_OCO, SetFees,
-    SetVenueFilters, SymbolFilters,
+    DefineSymbol, EVERY, KEY_TRADE, KillAccount, RevokeKey, SYMBOL_ICEBERG, SYMBOL_OCO,
+    SYMBOL_QUOTE_QUANTITY, SetFees, SetVenueFilters, SymbolFilters,
 };
 use touchline_protocol::message::decode::Command;
 use touchline_protocol::message::enums::{OrderType, Side, SymbolStatus};
@@ -14,7 +14,7 @@ use crate::config::AdapterConfig;
 use crate::http::Method::{Delete, Get, Options, Post, Put};
 use crate::limits::LimitsConfig;
 use crate::spot::SpotConfig;
-use crate::views::fixture::{ALICE, BOB, BTC, ETH, Log, ONE, limit_order, resting};
+use crate::views::fixture::{ALICE, BOB, BTC, ETH, Log, ONE, btcusdt, limit_order, resting};
 
 #[test]
 fn ping_and_time() {
@@ -243,6 +243,47 @@ fn the_parts_of_icebergs_are_limited_where_there_are_icebergs() {
     ] {
         let reply = site.reply(open(Get, "exchangeInfo", &format!("symbol={name}")));
         assert!(body(&reply).contains(expected), "{}", body(&reply));
+    }
+}
+
+/// What a symbol allows takes an order type that it is about: who goes by exchangeInfo is not refused for its type.
+#[test]
+fn what_no_order_type_has_is_not_allowed() {
+    let types = |kinds: &[OrderType]| kinds.iter().fold(0, |bits, kind| bits | 1 << kind.to_wire());
+    let (limit, market, maker) = (OrderType::Limit, OrderType::Market, OrderType::LimitMaker);
+    let (stop, stop_limit) = (OrderType::StopLoss, OrderType::StopLossLimit);
+    let all = SYMBOL_ICEBERG | SYMBOL_OCO | SYMBOL_QUOTE_QUANTITY;
+    // Icebergs, order lists, MARKET by quote quantity.
+    let cases: [(&[OrderType], u8, [bool; 3]); 11] = [
+        (&[limit], all, [true, false, false]),
+        (&[maker], all, [true, false, false]),
+        (&[stop_limit], all, [true, false, false]),
+        (&[OrderType::TakeProfitLimit], all, [true, false, false]),
+        (&[OrderType::TakeProfit], all, [false; 3]),
+        (&[market], all, [false, false, true]),
+        (&[stop], all, [false; 3]),
+        (&[stop, maker], all, [true, true, false]),
+        (&[stop_limit, maker], all, [true, true, false]),
+        (&[limit, market, stop], all, [true, false, true]),
+        (&[limit, market, stop, maker], 0, [false; 3]),
+    ];
+    let mut log = Log::venue();
+    for (number, (kinds, flags, _)) in (2..).zip(&cases) {
+        let symbol = DefineSymbol {
+            name: SymbolName::new(&format!("S{number}")).unwrap(),
+            order_types: types(kinds),
+            flags: *flags,
+            ..btcusdt()
+        };
+        log.done(Command::DefineSymbol(&symbol), number);
+    }
+    let site = Site::new(log);
+    for (number, (kinds, _, [iceberg, oco, quote])) in (2..).zip(&cases) {
+        let reply = site.reply(open(Get, "exchangeInfo", &format!("symbol=S{number}")));
+        let expected = format!(
+            r#""icebergAllowed":{iceberg},"ocoAllowed":{oco},"quoteOrderQtyMarketAllowed":{quote},"#
+        );
+        assert!(body(&reply).contains(&expected), "{kinds:?} {}", body(&reply));
     }
 }
 
