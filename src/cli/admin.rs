@@ -111,7 +111,7 @@ pub(crate) enum AdminAction {
     Asset {
         /// Unique name, 1 to 15 printable characters
         name: String,
-        /// Decimal places shown, at most 8
+        /// Decimal places that exchangeInfo tells and that orders over REST may have, at most 8
         #[arg(long, default_value_t = 8)]
         precision: u8,
     },

@@ -27,7 +27,7 @@ impl<'de> Deserialize<'de> for Decimal {
 pub struct AssetSection {
     /// Unique name, 1 to 15 printable characters.
     pub name: String,
-    /// Decimal places shown, at most 8.
+    /// Decimal places that exchangeInfo tells and that orders over REST may have, at most 8.
     #[serde(default = "eight")]
     pub precision: u8,
 }
