@@ -22,6 +22,7 @@ mod leases;
 mod left_window;
 mod leftover;
 mod mark;
+mod other_user;
 mod remounted;
 mod replay;
 mod report;
@@ -130,6 +131,12 @@ pub(crate) fn recover(
     let restored = restore_newest(&segments, data, &mut |content| state.restore(content))?;
     let restored_incarnation = restored.incarnation;
     let walked = replay(&segments, &restored, (state, progress), &mut findings)?;
+    if !walked.closed
+        && walked.incarnation > 0
+        && leftover.as_ref().is_none_or(|window| !window.counts)
+    {
+        other_user::check_none(data, &folders)?;
+    }
     sync_last(&segments, walked.end)?;
     let beyond = search_beyond(&segments, walked.end, walked.incarnation)?;
     let leases = Leases::of(data, &identity.log_id);

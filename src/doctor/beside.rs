@@ -83,7 +83,10 @@ fn written(data: &Path) -> Result<()> {
 fn window(data: &Path) -> Result<()> {
     match check_window(data, Path::new(SHARED_MEMORY)) {
         Err(
-            error @ (RecoveryError::WindowLeft { .. } | RecoveryError::WindowUnwritable { .. }),
+            error @ (RecoveryError::WindowLeft { .. }
+            | RecoveryError::WindowUnwritable { .. }
+            | RecoveryError::WindowOfOther { .. }
+            | RecoveryError::WindowUnseen { .. }),
         ) => Err(error.into()),
         _ => Ok(()),
     }

@@ -4,12 +4,16 @@
 use super::process::{Process, eventually, send_signal};
 use super::venue::{Part, UNLIMITED, Venue, borrowed};
 use crate::patience::Wait;
-use rustix::process::Signal;
+use rustix::process::{Signal, getuid};
+use std::ffi::OsStr;
 use std::fs;
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
+use touchline_protocol::client::SOCKET_NAME;
+use touchline_protocol::log::place::{SHARED_MEMORY, user_folder};
 
 const SELL: &str = "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=1&price=50000";
 
@@ -70,6 +74,44 @@ fn an_adapter_sends_nothing_to_the_engine_of_another_venue() {
     );
     fs::remove_dir_all(venue.data()).expect("the other venue can be removed");
     fs::rename(away(&venue), venue.data()).expect("the folder can be moved back");
+    venue.start_engine();
+    venue.wait_until_engine_answers();
+    assert_eq!(open_orders(&venue), 1);
+}
+
+/// As where root starts by hand what a service's user ran. Only root can give a window to somebody else.
+#[test]
+fn the_window_that_another_users_engine_has_left_is_not_passed_over() {
+    if !getuid().is_root() {
+        return;
+    }
+    let mut venue = Venue::separate(&[]);
+    venue.a().place(SELL);
+    venue.kill9(Part::Engine);
+    let folder = fs::metadata(venue.data()).expect("the folder is there");
+    let place = format!("-{:x}-{:x}", folder.dev(), folder.ino());
+    let memory = Path::new(SHARED_MEMORY);
+    let windows = fs::read_dir(user_folder(memory)).expect("this user has windows").flatten();
+    let window = windows.map(|entry| entry.path()).find(|path| {
+        path.file_name().and_then(OsStr::to_str).is_some_and(|name| name.ends_with(&place))
+    });
+    let window = window.expect("the killed engine has left its own");
+    let user = 1_000_000_000 + std::process::id();
+    let theirs = memory.join(format!("touchline-{user}"));
+    fs::create_dir(&theirs).expect("it can be made");
+    let moved = theirs.join(window.file_name().expect("it has a name"));
+    fs::rename(&window, &moved).expect("it can be moved");
+    for path in [&theirs, &moved, &venue.data().join(SOCKET_NAME)] {
+        chown(path, Some(user), None).expect("root may");
+    }
+    let mut refused = Process::start(&borrowed(&venue.arguments("engine", false)));
+    let code = refused.wait_for_end().code();
+    let output = refused.lines().join("\n");
+    fs::rename(&moved, &window).expect("it can be moved back");
+    fs::remove_dir(&theirs).expect("it is empty");
+    assert_eq!(code, Some(1), "{output}");
+    let shown = moved.to_str().expect("a plain name");
+    assert!(output.contains(shown) && output.contains(&format!("user {user}")), "{output}");
     venue.start_engine();
     venue.wait_until_engine_answers();
     assert_eq!(open_orders(&venue), 1);

@@ -218,6 +218,34 @@ pub enum RecoveryError {
         /// The process that the window's control page names, as that saw itself.
         pid: Option<u32>,
     },
+    /// The live window that the last engine has left is another user's.
+    #[error(
+        "the last engine ran as user {user}, did not end in order, and has left its live window in {}: what it \
+         acknowledged may be there alone; start as that user, or move that folder away to go on from the disk alone: \
+         what was only appended, and is not on disk, is lost then",
+        folder.display()
+    )]
+    WindowOfOther {
+        /// Its folder.
+        folder: PathBuf,
+        /// The number of that user.
+        user: u32,
+    },
+    /// The live window that the last engine has left may be where this user must not look.
+    #[error(
+        "the last engine ran as user {user}, did not end in order, and may have left its live window in {}, where this \
+         user cannot look: what it acknowledged may be there alone; start as that user, or, if that folder is not \
+         there or what is not on disk may be lost, remove {} to go on from the disk alone",
+        folder.display(), socket.display()
+    )]
+    WindowUnseen {
+        /// Its folder.
+        folder: PathBuf,
+        /// The number of that user.
+        user: u32,
+        /// The socket of that engine, which tells who ran it.
+        socket: PathBuf,
+    },
     /// Window and disk differ where both must hold the same.
     #[error(
         "{} offset {offset} (position {position}) differs from the live window in {}, though the log \

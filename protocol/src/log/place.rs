@@ -67,19 +67,39 @@ impl WindowFolders {
         let own = is_own(&self.user)?.then_some(&self.shared_memory);
         Ok(own.into_iter().chain([&self.data]))
     }
+
+    /// The log's folder in shared memory if the user of the number `user` runs its engine, and that user has folders
+    /// there.
+    ///
+    /// # Errors
+    /// If that cannot be looked at.
+    pub fn of_user(&self, user: u32) -> io::Result<Option<PathBuf>> {
+        let folder = folder_of(&self.root, user);
+        let key = self.shared_memory.file_name().unwrap_or_default();
+        Ok(belongs_to(&folder, user)?.then(|| folder.join(key)))
+    }
 }
 
 /// The folder of this user in shared memory, whatever its logs.
 #[must_use]
 pub fn user_folder(shared_memory: &Path) -> PathBuf {
-    shared_memory.join(format!("touchline-{}", rustix::process::getuid().as_raw()))
+    folder_of(shared_memory, rustix::process::getuid().as_raw())
+}
+
+fn folder_of(shared_memory: &Path, user: u32) -> PathBuf {
+    shared_memory.join(format!("touchline-{user}"))
 }
 
 /// True for a folder that is there and belongs to this user.
 fn is_own(folder: &Path) -> io::Result<bool> {
+    belongs_to(folder, rustix::process::getuid().as_raw())
+}
+
+/// True for a folder that is there and belongs to the user of that number.
+fn belongs_to(folder: &Path, user: u32) -> io::Result<bool> {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     match fs::symlink_metadata(folder) {
-        Ok(found) => Ok(found.is_dir() && found.uid() == rustix::process::getuid().as_raw()),
+        Ok(found) => Ok(found.is_dir() && found.uid() == user),
         // What this user may not even look at, this user has not made.
         Err(error) if matches!(error.kind(), NotFound | NotADirectory | PermissionDenied) => {
             Ok(false)
