@@ -184,10 +184,6 @@ impl<'options> Filter<'options> {
     }
 
     fn learn(&mut self, transaction: &Transaction<'_>) -> Result<()> {
-        let done = |event| match event {
-            Ok(Event::Done(done)) => Some(done.id),
-            _ => None,
-        };
         let Ok(command) = transaction.command() else { return Ok(()) };
         if !matches!(
             command,
@@ -195,7 +191,7 @@ impl<'options> Filter<'options> {
         ) {
             return Ok(());
         }
-        let Some(number) = transaction.events().find_map(done) else { return Ok(()) };
+        let Some(number) = made(transaction) else { return Ok(()) };
         match command {
             Command::CreateAccount(account) => {
                 learn(&mut self.account, account.name.as_str(), number)?;
@@ -237,17 +233,36 @@ impl<'options> Filter<'options> {
             })
     }
 
-    /// True if a field of one of these names has the wanted value, in the command or in an event.
+    /// True if a field of one of these names has the wanted value, in the command or in an event, or the command makes
+    /// what has that number.
     fn is_about(&self, transaction: &Transaction<'_>, number: u64, names: &[&str]) -> bool {
         let by_key = |key: u64| {
             names.contains(&"account")
                 && self.keys.get(&key).is_some_and(|&account| u64::from(account) == number)
         };
         let in_command = transaction.command().is_ok_and(|command| {
-            by_key(command.header().key_id.0) || has(command.fields(), number, names)
+            by_key(command.header().key_id.0)
+                || match command {
+                    Command::CreateAccount(_) => {
+                        names.contains(&"account") && made(transaction) == Some(number)
+                    }
+                    Command::DefineSymbol(_) => {
+                        names.contains(&"symbol") && made(transaction) == Some(number)
+                    }
+                    Command::RevokeKey(revoke) => by_key(revoke.key.0),
+                    _ => has(command.fields(), number, names),
+                }
         });
         in_command || transaction.events().flatten().any(|event| has(event.fields(), number, names))
     }
+}
+
+/// The number of what a transaction has made.
+fn made(transaction: &Transaction<'_>) -> Option<u64> {
+    transaction.events().find_map(|event| match event {
+        Ok(Event::Done(done)) => Some(done.id),
+        _ => None,
+    })
 }
 
 /// Lets what is sought, if anything is, hear of a definition.

@@ -129,6 +129,22 @@ fn a_dump_shows_what_was_asked_for() {
     assert_eq!(lines(data, &["dump", "--since", "1"]).len(), all.len());
 }
 
+/// Who asks for all that became of an account or a symbol is shown how it was made, too, and how its keys ended.
+#[test]
+fn a_dump_of_one_thing_has_its_definition() {
+    let venue = traded();
+    admin(&venue, &["account", "C"]);
+    let key = admin(&venue, &["key", "C"]).integer_at("number").to_string();
+    admin(&venue, &["revoke-key", &key]);
+    let of = |arguments: &[&str]| lines(venue.data(), &[&["dump"], arguments].concat());
+    let of_c = of(&["--account", "C"]);
+    assert_eq!(messages(&of_c), ["CreateAccount", "CreateKey", "RevokeKey"]);
+    assert_eq!(messages(&of(&["--account", "B"]))[0], "CreateAccount");
+    let of_symbol = of(&["--symbol", "ETHBTC"]);
+    assert_eq!(messages(&of_symbol), ["DefineSymbol"]);
+    assert_eq!(of_symbol[0].at("command").text_at("name"), "ETHBTC");
+}
+
 /// Whoever goes on from the last `end` that was shown finds nothing until there is something, and no error.
 #[test]
 fn a_dump_from_the_end_of_the_log_is_empty() {
