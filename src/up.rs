@@ -26,8 +26,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 use suspicion::Suspicion;
 use touchline_adapter::front::check_free;
-use touchline_engine::has_log;
 use touchline_engine::pid_file::PidFile;
+use touchline_engine::{has_engine, has_log};
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::{ending, outlet};
 
@@ -66,8 +66,9 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
     settings.check_adapter()?;
     let data = &arguments.data.data;
     touchline_engine::check_data_path(data)?;
-    if !has_log(data)? {
-        // The adapter starts behind the engine, whose first start has made the venue by then.
+    // Beside an engine that runs there that is what the new one tells.
+    if !has_log(data)? || !has_engine(data) {
+        // The adapter starts behind the engine, which has made the venue, or taken binary sessions, by then.
         check_free(arguments.front.http)
             .context("the adapter would not start: choose another address with --http")?;
     }

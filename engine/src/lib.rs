@@ -29,4 +29,6 @@ mod side;
 pub mod snapshot;
 
 pub use master_key::check_master_key;
-pub use process::{EngineOptions, check_data_path, check_definition, check_new_log, has_log, run};
+pub use process::{
+    EngineOptions, check_data_path, check_definition, check_new_log, has_engine, has_log, run,
+};

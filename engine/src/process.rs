@@ -10,13 +10,16 @@ use crate::genesis::{Genesis, finer_than_amounts, is_whole_in, symbol_filters, u
 use crate::huge_pages::use_huge_pages;
 use crate::inspect::reapply;
 use crate::log::disk::disk_error;
+use crate::log::lock::is_held;
 use crate::log::{self, DiskError, KeeperHandle, Log, LogOptions, LogWriter};
 use crate::master_key;
 use crate::notice::{alert, say};
 use crate::open_files;
 use crate::pid_file::PidFile;
 use crate::quarantine::Quarantine;
-use crate::recovery::{Progress, RecoveryError, Replayed, StartReport, check_no_log_is_lost};
+use crate::recovery::{
+    LOCK_FILE, Progress, RecoveryError, Replayed, StartReport, check_no_log_is_lost,
+};
 use crate::snapshot::{SnapshotContent, SnapshotSchedule};
 use anyhow::{Context as _, Result, ensure};
 use signal_hook::consts::{SIGCHLD, SIGXFSZ};
@@ -376,6 +379,12 @@ pub fn has_log(data: &Path) -> Result<bool, DiskError> {
         Err(error) => Err(disk_error("listing", &folder)(error)),
         Ok(names) => Ok(names.iter().any(|name| segment_number(name).is_some())),
     }
+}
+
+/// True while an engine runs on the data folder, as far as this user can see.
+#[must_use]
+pub fn has_engine(data: &Path) -> bool {
+    is_held(&data.join(LOCK_FILE))
 }
 
 fn open_log(options: &EngineOptions, core: &mut Core, table_seed: u64) -> Result<(Log, Defined)> {

@@ -379,6 +379,20 @@ fn a_first_start_that_cannot_listen_makes_nothing() {
     }
 }
 
+/// Else binary sessions would be taken, and lost at once again.
+#[test]
+fn a_later_start_that_cannot_listen_starts_no_engine() {
+    let mut venue = Venue::up(&[]);
+    assert!(venue.stop_up(Signal::TERM).success());
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("its address").to_string();
+    let data = venue.data().to_str().expect("temporary folders have plain names");
+    let arguments = ["up", "--data", data, "--http", &address].map(str::to_owned);
+    let output = refused(&arguments);
+    assert!(output.contains(&address) && output.contains("--http"), "{output}");
+    assert!(!output.contains("engine:"), "{output}");
+}
+
 #[test]
 fn a_definition_that_is_not_used_blocks_neither_a_start_nor_the_doctor() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
