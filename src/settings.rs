@@ -1,8 +1,11 @@
 //! Settings: `venue.toml` and `--set`, taken apart into what the engine and the adapter read.
 
+mod source;
+
 use crate::cli::{FrontArguments, SettingsArguments};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use serde::de::DeserializeOwned;
+use source::Source;
 use std::fs;
 use std::path::Path;
 use toml::{Table, Value};
@@ -18,6 +21,8 @@ pub(crate) struct Settings {
     pub(crate) engine: EngineConfig,
     pub(crate) adapter: AdapterConfig,
     pub(crate) jobs: JobsConfig,
+    /// Where they stand.
+    source: Source,
 }
 
 impl Settings {
@@ -25,6 +30,7 @@ impl Settings {
     pub(crate) fn apply(&mut self, front: &FrontArguments) {
         if let Some(prefix) = &front.header_prefix {
             self.adapter.header_prefix.clone_from(prefix);
+            self.source.note("adapter.header_prefix", format!("--header-prefix {prefix}"));
         }
         if let Some(kind) = front.front {
             self.adapter.front = kind;
@@ -33,9 +39,15 @@ impl Settings {
 
     /// Checks what the adapter would refuse when it starts: an engine alone has no use for these.
     pub(crate) fn check_adapter(&self) -> Result<()> {
-        self.adapter.validate()?;
-        self.jobs.validate()?;
-        Ok(())
+        let place = |section: &str, key: &str| self.source.place(&format!("{section}.{key}"));
+        self.adapter.validate().map_err(|wrong| {
+            let place = place("adapter", wrong.key);
+            Error::from(wrong).context(place)
+        })?;
+        self.jobs.validate().map_err(|wrong| {
+            let place = place("jobs", wrong.key);
+            Error::from(wrong).context(place)
+        })
     }
 }
 
@@ -54,23 +66,28 @@ pub(crate) fn text(arguments: &SettingsArguments) -> Result<Option<String>> {
 
 /// As [`load`], of a file that was read already.
 pub(crate) fn parse(arguments: &SettingsArguments, text: Option<&str>) -> Result<Settings> {
-    let (text, source) = match (text, &arguments.config) {
-        (Some(text), Some(path)) => (text, path.display().to_string()),
-        _ => (REFERENCE, "built-in venue.toml".to_owned()),
+    let mut source = match (text, &arguments.config) {
+        (Some(text), Some(path)) => Source::new(path.display().to_string(), text),
+        _ => Source::new("built-in venue.toml".to_owned(), REFERENCE),
     };
-    let mut table: Table = text.parse().with_context(|| source.clone())?;
-    let mut settings = read(&table).context(source)?;
+    let mut table: Table = source.text.parse().with_context(|| source.name.clone())?;
+    let mut sections = read(&table).map_err(|error| source.wrong(error))?;
     // One by one: what is wrong is named by where it stands.
     for assignment in &arguments.set {
         let name = || format!("--set {assignment}");
         set(&mut table, assignment).with_context(name)?;
-        settings = read(&table).with_context(name)?;
+        sections = read(&table).with_context(name)?;
+        source.note(assignment.split('=').next().unwrap_or_default(), name());
     }
-    settings.engine.validate()?;
-    Ok(settings)
+    let (engine, adapter, jobs) = sections;
+    if let Err(wrong) = engine.validate() {
+        let place = source.place(&wrong.key);
+        return Err(Error::from(wrong).context(place));
+    }
+    Ok(Settings { engine, adapter, jobs, source })
 }
 
-fn read(table: &Table) -> Result<Settings> {
+fn read(table: &Table) -> Result<(EngineConfig, AdapterConfig, JobsConfig)> {
     let mut table = table.clone();
     let known: Table = REFERENCE.parse()?;
     if let Some(unknown) = table.keys().find(|name| !known.contains_key(*name)) {
@@ -79,7 +96,7 @@ fn read(table: &Table) -> Result<Settings> {
     }
     let adapter: AdapterConfig = section(&mut table, "adapter")?;
     let jobs: JobsConfig = section(&mut table, "jobs")?;
-    Ok(Settings { engine: table.try_into()?, adapter, jobs })
+    Ok((table.try_into()?, adapter, jobs))
 }
 
 /// Takes a section out of the table; without one every key has its default.
@@ -126,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_reference_file_shows_the_defaults() {
-        let Settings { engine, adapter, jobs } = with(&[]).unwrap();
+        let Settings { engine, adapter, jobs, .. } = with(&[]).unwrap();
         let defaults = EngineConfig::default();
         assert_eq!(engine.engine, defaults.engine);
         assert_eq!(engine.gateway, defaults.gateway);
@@ -210,16 +227,26 @@ mod tests {
             set: vec!["engine.wait=spin".to_owned()],
         };
         for (text, told) in [
-            ("[engine]\nwait = \"fast\"\n", "/own/venue.toml: unknown variant `fast`"),
+            ("[engine]\nwait = \"fast\"\n", "/own/venue.toml, line 2: unknown variant `fast`"),
+            ("[adapter]\nnothing = 1\n", "/own/venue.toml, line 2: unknown field `nothing`"),
+            ("\n[motor]\n", "/own/venue.toml, line 2: unknown section `motor`"),
+            ("\n\nmotor.wait = 1\n", "/own/venue.toml, line 3: unknown section `motor`"),
+            ("[log]\nwindow_mib = 8\nsegment_mib = 3\n", "/own/venue.toml, line 3: venue.toml log"),
             (
-                "[adapter]\nnothing = 1\n",
-                "/own/venue.toml: section [adapter]: unknown field `nothing`",
+                "[[assets]]\nname = \"A\"\n[[assets]]\nname = 1\n",
+                "/own/venue.toml, line 4: invalid",
             ),
-            ("[motor]\n", "/own/venue.toml: unknown section `motor`"),
         ] {
             let error = parse(&arguments, Some(text)).err().map(|error| format!("{error:#}"));
             assert!(error.as_ref().is_some_and(|error| error.starts_with(told)), "{error:?}");
         }
+        let of_adapter = "[jobs]\n[adapter]\n\nworkers = 0\n";
+        let error = parse(&arguments, Some(of_adapter)).unwrap().check_adapter().unwrap_err();
+        assert!(format!("{error:#}").starts_with("/own/venue.toml, line 4: adapter.workers is 0"));
+        let set =
+            |text: &str| SettingsArguments { set: vec![text.to_owned()], ..arguments.clone() };
+        let error = parse(&set("log.window_mib=7"), Some("[log]\nwindow_mib = 8\n")).err().unwrap();
+        assert!(format!("{error:#}").starts_with("--set log.window_mib=7: "), "{error:#}");
         let wrong = SettingsArguments { set: vec!["engine.wait=fast".to_owned()], ..arguments };
         let error = parse(&wrong, Some("[engine]\nwait = \"spin\"\n")).err().unwrap();
         assert!(format!("{error:#}").starts_with("--set engine.wait=fast: "), "{error:#}");

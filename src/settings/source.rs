@@ -1,0 +1,104 @@
+//! Where a setting stands: in which line of the file, or in which word of the command line. Called by [`super::parse`]
+//! for what is wrong.
+
+use anyhow::{Error, anyhow};
+use serde::Deserialize;
+use std::collections::HashMap;
+use toml::de::DeTable;
+use touchline_adapter::config::AdapterConfig;
+use touchline_adapter::jobs::config::JobsConfig;
+use touchline_engine::config::{
+    AccountSection, AssetSection, EngineSection, ExchangeSection, FeedSection, GatewaySection,
+    LimitsSection, LogSection, SymbolSection,
+};
+
+/// The whole file. Read from its text, and not from a table, it says where what it cannot read stands.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    #[serde(rename = "engine")]
+    _engine: EngineSection,
+    #[serde(rename = "gateway")]
+    _gateway: GatewaySection,
+    #[serde(rename = "log")]
+    _log: LogSection,
+    #[serde(rename = "feed")]
+    _feed: FeedSection,
+    #[serde(rename = "limits")]
+    _limits: LimitsSection,
+    #[serde(rename = "exchange")]
+    _exchange: ExchangeSection,
+    #[serde(rename = "assets")]
+    _assets: Vec<AssetSection>,
+    #[serde(rename = "symbols")]
+    _symbols: Vec<SymbolSection>,
+    #[serde(rename = "accounts")]
+    _accounts: Vec<AccountSection>,
+    #[serde(rename = "adapter")]
+    _adapter: AdapterConfig,
+    #[serde(rename = "jobs")]
+    _jobs: JobsConfig,
+}
+
+/// A file of settings, and what the command line says beside it.
+pub(super) struct Source {
+    pub(super) name: String,
+    pub(super) text: String,
+    /// By keys such as `log.window_mib`.
+    of_command_line: HashMap<String, String>,
+}
+
+impl Source {
+    pub(super) fn new(name: String, text: &str) -> Self {
+        Self { name, text: text.to_owned(), of_command_line: HashMap::new() }
+    }
+
+    /// Notes that the command line has set a key.
+    pub(super) fn note(&mut self, key: &str, word: String) {
+        self.of_command_line.insert(key.to_owned(), word);
+    }
+
+    /// Where the value of `key` comes from; the file where nobody knows the line.
+    pub(super) fn place(&self, key: &str) -> String {
+        match self.of_command_line.get(key) {
+            Some(word) => word.clone(),
+            None => self.name_with(self.offset_of(key)),
+        }
+    }
+
+    /// What is wrong in the file itself, with the line; `error` is what reading it as a table has found.
+    pub(super) fn wrong(&self, error: Error) -> Error {
+        let unknown = DeTable::parse(&self.text).ok().and_then(|table| {
+            let mut keys = table.get_ref().iter().map(|(key, _)| key);
+            let known = toml::from_str::<toml::Table>(super::REFERENCE).ok()?;
+            keys.find(|key| !known.contains_key(&**key.get_ref())).map(|key| key.span().start)
+        });
+        if unknown.is_some() {
+            return error.context(self.name_with(unknown));
+        }
+        // Of several wrong places this one may be another than what the error is about.
+        match toml::from_str::<File>(&self.text) {
+            Err(found) if found.span().is_some() => {
+                let place = self.name_with(found.span().map(|span| span.start));
+                anyhow!("{}", found.message()).context(place)
+            }
+            _ => error.context(self.name.clone()),
+        }
+    }
+
+    /// Where in the text a key of a section stands.
+    fn offset_of(&self, key: &str) -> Option<usize> {
+        let (section, key) = key.split_once('.')?;
+        let table = DeTable::parse(&self.text).ok()?;
+        let section = table.get_ref().get(section)?.get_ref().as_table()?;
+        section.iter().find(|(name, _)| name.get_ref() == key).map(|(name, _)| name.span().start)
+    }
+
+    fn name_with(&self, offset: Option<usize>) -> String {
+        let before = offset.and_then(|offset| self.text.get(..offset));
+        match before {
+            Some(before) => format!("{}, line {}", self.name, before.split('\n').count()),
+            None => self.name.clone(),
+        }
+    }
+}
