@@ -4,6 +4,7 @@ mod admin;
 
 pub(crate) use admin::{AdminAction, AdminArguments, Movement, SymbolAction, SymbolSettings};
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -24,6 +25,22 @@ pub(crate) struct Arguments {
     pub(crate) command: Option<Command>,
     #[command(flatten)]
     pub(crate) up: UpArguments,
+}
+
+/// The arguments of this process; what is wrong with them ends it.
+pub(crate) fn parse() -> Arguments {
+    Arguments::try_parse().unwrap_or_else(|error| with_tip(error).exit())
+}
+
+/// Tells of options in front of a subcommand, which are those of `up` alone, where they belong.
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    if let (ErrorKind::ArgumentConflict, Some(ContextValue::String(subcommand))) =
+        (error.kind(), error.get(ContextKind::InvalidSubcommand))
+    {
+        let tip = format!("options stand behind the subcommand: touchline {subcommand} --data DIR");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }
 
 #[derive(Subcommand, Debug)]
@@ -254,4 +271,22 @@ pub(crate) struct DumpArguments {
     /// Go on as the log grows, until interrupted
     #[arg(long)]
     pub(crate) follow: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_in_front_of_a_subcommand_is_told_where_it_belongs() {
+        let told = |arguments: &[&str]| {
+            let arguments = ["touchline"].iter().chain(arguments);
+            with_tip(Arguments::try_parse_from(arguments).unwrap_err()).to_string()
+        };
+        for subcommand in ["log", "admin", "doctor", "engine"] {
+            let told = told(&["--data", "x", subcommand]);
+            assert!(told.contains(&format!("touchline {subcommand} --data DIR")), "{told}");
+        }
+        assert!(!told(&["--no-such"]).contains("behind the subcommand"));
+    }
 }

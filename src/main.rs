@@ -10,8 +10,7 @@ mod pruned;
 mod settings;
 mod up;
 
-use clap::Parser;
-use cli::{Arguments, Command};
+use cli::Command;
 use std::process::ExitCode;
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::outlet;
@@ -23,7 +22,7 @@ static ALLOCATOR: touchline_engine::huge_pages::HugePages = touchline_engine::hu
 pub(crate) const NOT_AGAIN: u8 = 3;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = cli::parse();
     let done = |()| ExitCode::SUCCESS;
     let is_tool =
         matches!(arguments.command, Some(Command::Admin(_) | Command::Log(_) | Command::Doctor(_)));
