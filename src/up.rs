@@ -10,13 +10,15 @@ mod suspicion;
 use crate::cli::{SettingsArguments, UpArguments};
 use crate::notice::supervisor::{alert, say};
 use crate::settings::Settings;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Error, Result, bail, ensure};
 use child::{Child, Role, is_for_good};
 use kept::KeptSettings;
 use signal_hook::consts::SIGCHLD;
 use signal_hook::iterator::Signals;
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::process::ExitStatus;
@@ -25,7 +27,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 use suspicion::Suspicion;
-use touchline_adapter::front::check_free;
+use touchline_adapter::front::{FrontError, check_free};
 use touchline_engine::pid_file::PidFile;
 use touchline_engine::{has_engine, has_log};
 use touchline_protocol::causes::with_causes;
@@ -39,6 +41,12 @@ const LAST_LINES: Duration = Duration::from_millis(50);
 
 /// Longest wait for that: a process that they have left behind may keep their output open.
 const LAST_LINES_MAX: Duration = Duration::from_secs(2);
+
+/// Longest time that an adapter whose supervisor was killed keeps its address: it answers what it has begun.
+const LAST_ADAPTER_ENDS: Duration = Duration::from_secs(6);
+
+/// Pause between two looks whether the address is free.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// What the supervisor waits for.
 enum Notice {
@@ -66,18 +74,13 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
     settings.check_adapter()?;
     let data = &arguments.data.data;
     touchline_engine::check_data_path(data)?;
-    // Beside an engine that runs there that is what the new one tells.
-    if !has_log(data)? || !has_engine(data) {
-        // The adapter starts behind the engine, which has made the venue, or taken binary sessions, by then.
-        check_free(arguments.front.http)
-            .context("the adapter would not start: choose another address with --http")?;
-    }
+    outlet::begin();
+    await_address(arguments.front.http, data)?;
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(data)
         .with_context(|| format!("cannot make the data folder {}", data.display()))?;
-    outlet::begin();
     let (sender, notices) = channel();
     watch_signals(sender.clone())?;
     let mut supervisor = Supervisor {
@@ -90,6 +93,29 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
     let ended_well = supervisor.end();
     outcome?;
     ensure!(ended_well, "a child did not end well");
+    Ok(())
+}
+
+/// The adapter starts behind the engine, which has made the venue, or taken binary sessions, by then: so whether it can
+/// listen is asked first.
+fn await_address(address: SocketAddr, data: &Path) -> Result<()> {
+    let is_new = !has_log(data)?;
+    let last = Instant::now() + LAST_ADAPTER_ENDS;
+    let mut is_told = false;
+    // Beside an engine that runs there, that is what the new one tells.
+    while is_new || !has_engine(data) {
+        let Err(error) = check_free(address) else { break };
+        let is_taken = matches!(&error, FrontError::Listen { source, .. } if source.kind() == ErrorKind::AddrInUse);
+        if is_new || !is_taken || Instant::now() >= last {
+            let advice = "the adapter would not start: choose another address with --http";
+            return Err(Error::from(error).context(advice));
+        }
+        if !is_told {
+            is_told = true;
+            say!("{address} is taken: waiting, as it may be by the last adapter, which ends");
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
     Ok(())
 }
 

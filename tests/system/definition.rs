@@ -393,6 +393,22 @@ fn a_later_start_that_cannot_listen_starts_no_engine() {
     assert!(!output.contains("engine:"), "{output}");
 }
 
+/// An adapter whose supervisor was killed keeps its address until it has answered what it has begun.
+#[test]
+fn a_later_start_waits_for_the_last_adapter_to_end() {
+    let mut venue = Venue::up(&[]);
+    assert!(venue.stop_up(Signal::TERM).success());
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("its address").to_string();
+    let data = venue.data().to_str().expect("temporary folders have plain names");
+    let mut process = Process::start(&["up", "--data", data, "--http", &address]);
+    process.wait_for(0, "line that tells it", |line| line.starts_with(&address));
+    drop(taken);
+    process.wait_for(0, "ready line", |line| line.trim() == "ready");
+    process.signal(Signal::TERM);
+    assert!(process.wait_for_end().success());
+}
+
 #[test]
 fn a_definition_that_is_not_used_blocks_neither_a_start_nor_the_doctor() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
