@@ -7,6 +7,7 @@
 pub mod accounts;
 pub mod book;
 pub mod doubts;
+mod engine_clock;
 pub mod error;
 pub mod lists;
 pub(crate) mod looking;
@@ -26,6 +27,7 @@ use thiserror::Error;
 use touchline_protocol::units::Position;
 
 use doubts::{Doubts, Owner, Unsettled};
+use engine_clock::EngineClock;
 use looking::Looking;
 use state::State;
 
@@ -80,6 +82,7 @@ pub struct Views {
     acknowledged: AtomicU64,
     /// When the engine was last alive, ms since the epoch.
     alive_ms: AtomicU64,
+    engine_clock: EngineClock,
     watermark: Box<dyn Fn() -> Position + Send + Sync>,
     /// Up to where the log stands in the live window; `None`: where `watermark` says.
     appended: Option<Box<dyn Fn() -> Position + Send + Sync>>,
@@ -104,6 +107,7 @@ impl Views {
             state: RwLock::new(state),
             acknowledged: AtomicU64::new(0),
             alive_ms: AtomicU64::new(u64::MAX),
+            engine_clock: EngineClock::default(),
             watermark: Box::new(watermark),
             appended: None,
             away_since: None,
@@ -239,6 +243,18 @@ impl Views {
     pub(crate) fn note_alive(&self, time_ms: u64) {
         // SYNC: orders nothing; a time to be compared with.
         self.alive_ms.store(time_ms, Ordering::Relaxed);
+    }
+
+    /// The engine's clock is so much ahead of this machine's, ms.
+    pub(crate) fn note_ahead(&self, ms: i64) {
+        self.engine_clock.is_ahead(ms);
+    }
+
+    /// What the engine's clock shows, by which the log's times go, when this machine's shows `time_ns`, since the
+    /// epoch. The engine does not follow a clock that is set while it runs.
+    #[must_use]
+    pub fn engine_ns(&self, time_ns: u64) -> u64 {
+        self.engine_clock.at(time_ns)
     }
 
     /// When the engine was last alive, ms since the epoch: it says so twice a second. 0 if none is known to have run,

@@ -70,9 +70,10 @@ impl<'a> Intake<'a> {
         self.request.arrived_ms()
     }
 
-    /// Server time at the request's arrival, ns since the epoch.
-    pub(super) const fn now_ns(&self) -> u64 {
-        self.request.arrived_ns
+    /// That moment as the engine's clock shows it, ns since the epoch: what is of the log, such as trades and counts of
+    /// orders, has its times.
+    pub(super) fn engine_ns(&self) -> u64 {
+        self.shared.views.engine_ns(self.request.arrived_ns)
     }
 
     /// Whose key the request carries.

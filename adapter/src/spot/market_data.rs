@@ -36,8 +36,8 @@ fn of_named<T>(
     Ok(look(&SymbolHistory { reader: &reader, symbol, market }, now_ms)?)
 }
 
-/// The time of a request, or of the last transaction: the engine's clock may be ahead, and nobody is
-/// told that its own trade has not happened yet.
+/// The time of a request by the engine's clock, or of the last transaction: nobody is told that its own trade has not
+/// happened yet.
 fn now_ms(intake: &Intake<'_>, state: &State) -> u64 {
-    intake.now_ms().max(state.time_ns / 1_000_000)
+    intake.engine_ns().max(state.time_ns) / 1_000_000
 }

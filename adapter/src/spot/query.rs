@@ -93,8 +93,8 @@ pub(super) fn order_counts(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let (limits, counts) = intake
         .read(|state| {
             let limits = state.venue.limits;
-            // The engine counts by its own clock, which may be ahead.
-            let now_ns = intake.now_ns().max(state.time_ns);
+            // The engine counts by its own clock.
+            let now_ns = intake.engine_ns().max(state.time_ns);
             Some((limits, state.accounts.get(account)?.order_counts(&limits, now_ns)))
         })
         .ok_or(ApiError::api_key_rejected())?;

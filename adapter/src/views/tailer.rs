@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use thiserror::Error;
 use touchline_protocol::log::control::LogState;
@@ -13,6 +13,7 @@ use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::transaction::{Bookmark, Transaction};
 use touchline_protocol::units::{Incarnation, Position};
 
+use super::engine_clock::Signs;
 use super::error::FoldError;
 use super::state::State;
 use super::{Pause, Views};
@@ -151,11 +152,16 @@ fn follow(
     let mut next_wait = next_look;
     let mut pause = PAUSE;
     let mut engines = source.engines();
+    let mut signs = Signs::default();
     while !stop.load(Ordering::Acquire) {
         if std::mem::replace(&mut engines, source.engines()) != engines {
             views.another_engine(|| source.watermark());
         }
-        views.note_alive(source.alive_ms());
+        let alive_ms = source.alive_ms();
+        views.note_alive(alive_ms);
+        if let Some(ahead_ms) = signs.look(alive_ms, Instant::now(), unix_ms) {
+            views.note_ahead(ahead_ms);
+        }
         // Taken before the last look for a transaction: at the end of the log everything before it
         // has been folded, be it transactions or records that mean nothing to the views.
         let watermark = source.watermark();
@@ -203,6 +209,11 @@ fn follow(
         }
     }
     Ok(())
+}
+
+fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// How one go along the log ended.

@@ -274,6 +274,10 @@ fn order_counts_are_those_of_the_present_windows() {
     let expected = format!("[{},{}]", row("SECOND", 10, 50, 0), row("DAY", 1, 160_000, 2));
     let reply = site.reply(site.signed(Get, "rateLimit/order", ""));
     assert_eq!((reply.status, body(&reply)), (200, &*expected));
+    // For an engine that has not followed a clock which was set since, it is not.
+    site.views.note_ahead(-100_000);
+    let expected = format!("[{},{}]", row("SECOND", 10, 50, 2), row("DAY", 1, 160_000, 2));
+    assert_eq!(body(&site.reply(site.signed(Get, "rateLimit/order", ""))), expected);
     site = Site::new(self::log());
     let expected = format!("[{},{}]", row("SECOND", 10, 50, 0), row("DAY", 1, 160_000, 0));
     assert_eq!(body(&site.reply(site.signed(Get, "rateLimit/order", ""))), expected);

@@ -294,6 +294,25 @@ fn the_average_is_that_of_the_last_minutes_or_the_last_price() {
     assert_eq!(text(&site, "avgPrice", "symbol=BTCUSDT"), expected);
 }
 
+/// The engine does not follow a clock that is set while it runs, and its trades have its times.
+#[test]
+fn what_goes_by_the_time_goes_by_the_engines_clock() {
+    const DAYS_MS: u64 = 3 * 86_400_000;
+    let (site, behind_ms) = (traded(), DAYS_MS.cast_signed());
+    let at = |set_ms: u64, ahead_ms| {
+        site.views.note_ahead(ahead_ms);
+        ["avgPrice", "ticker/24hr"].map(|path| {
+            let mut request = open(Get, path, "symbol=BTCUSDT");
+            request.arrived_ns += set_ms * 1_000_000;
+            body(&site.reply(request)).to_owned()
+        })
+    };
+    let expected = at(0, 0);
+    assert!(expected[1].contains(r#""count":3"#), "{}", expected[1]);
+    assert_eq!(at(DAYS_MS, -behind_ms), expected);
+    assert_eq!(at(0, -2_000), expected, "its last sign of life may be that old");
+}
+
 #[test]
 fn the_average_goes_back_as_far_as_a_filter_that_looks_at_it() {
     let percent = SymbolFilters { percent_price_up: 2 * ONE, ..SymbolFilters::default() };
