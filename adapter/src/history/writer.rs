@@ -132,6 +132,16 @@ impl Gate {
     fn is_stopped(&self) -> bool {
         self.waiting().is_stopped
     }
+
+    /// What becomes of rows that the store does not take, as an operator is told.
+    fn what_stays(&self) -> &'static str {
+        if self.waiting().rows < WAITING_ROWS_MAX {
+            "it stays in memory"
+        } else {
+            "it stays in memory, which holds no more: whoever asks for anything or cancels has no answer until it is \
+             written"
+        }
+    }
 }
 
 /// The running thread; dropping it writes what waits and ends it.
@@ -250,10 +260,8 @@ impl Work {
         loop {
             match self.store.commit(batch) {
                 Err(error) if error.is_of_disk() && !self.gate.is_stopped() => told.tell(|| {
-                    let room = self.store.room();
-                    alert!(
-                        "adapter: {error}{room}; it stays in memory, and is tried again each second"
-                    );
+                    let (room, kept) = (self.store.room(), self.gate.what_stays());
+                    alert!("adapter: {error}{room}; {kept}, and is tried again each second");
                 }),
                 Ok(()) if told.0.is_some() => {
                     alert!("adapter: the history is written again");
@@ -327,6 +335,19 @@ mod tests {
         assert_eq!(told.recv_timeout(PATIENCE), Ok(true));
         assert!(!gate.filled(WAITING_ROWS_MAX, PATIENCE), "nobody waits");
         drop(writer);
+    }
+
+    #[test]
+    fn an_operator_is_told_when_memory_holds_no_more_and_nobody_is_answered() {
+        let gate = Gate::default();
+        let is_told = |rows| {
+            gate.filled(rows, Duration::ZERO);
+            gate.what_stays().contains("no answer")
+        };
+        assert_eq!(
+            [0, WAITING_ROWS_MAX - 1, WAITING_ROWS_MAX, 0].map(is_told),
+            [false, false, true, false]
+        );
     }
 
     /// An engine that is gone may be gone for long.
