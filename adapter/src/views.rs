@@ -257,6 +257,13 @@ impl Views {
         self.engine_clock.at(time_ns)
     }
 
+    /// The latest time of the engine's clock at which this machine's shows no more than `time_ns`, since the epoch: what
+    /// a command is good for. Of one that is ahead the link knows it, by each reply.
+    #[must_use]
+    pub fn not_after_ns(&self, time_ns: u64) -> u64 {
+        time_ns.min(self.engine_ns(time_ns))
+    }
+
     /// When the engine was last alive, ms since the epoch: it says so twice a second. 0 if none is known to have run,
     /// and [`u64::MAX`] before anybody has looked.
     #[must_use]

@@ -246,7 +246,7 @@ impl Exchange {
         // What the client is told to be unknown does not happen later either.
         let patience = u64::try_from(self.shared.deadline.as_nanos()).unwrap_or(u64::MAX);
         Records::header_mut(&mut command).not_after_ns =
-            self.request.arrived_ns.saturating_add(patience);
+            self.shared.views.not_after_ns(self.request.arrived_ns.saturating_add(patience));
         let done = move |outcome| self.resume(move |exchange| exchange.decided(outcome, then));
         engine.submit(command, deadline, Box::new(done));
     }

@@ -35,7 +35,7 @@ pub(super) struct Caller {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Admission {
     pub(super) caller: Caller,
-    /// The engine must not decide later than this, ns since the epoch.
+    /// The engine must not decide later than this, ns since the epoch: by its own clock, if that is behind.
     pub(super) not_after_ns: u64,
     /// That bound is the request's deadline, which comes before the end of its `recvWindow`.
     pub(super) deadline_first: bool,
@@ -126,7 +126,7 @@ impl<'a> Intake<'a> {
         let window_end = u64::try_from(last_ms).unwrap_or(0).saturating_mul(1_000_000) + 999_999;
         let patience = u64::try_from(self.shared.config.deadline.as_nanos()).unwrap_or(u64::MAX);
         let deadline = self.request.arrived_ns.saturating_add(patience);
-        let not_after_ns = window_end.min(deadline);
+        let not_after_ns = self.shared.views.not_after_ns(window_end.min(deadline));
         Ok(Admission { caller: *caller, not_after_ns, deadline_first: deadline < window_end })
     }
 }

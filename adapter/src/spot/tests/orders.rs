@@ -111,6 +111,22 @@ fn the_command_says_what_the_request_said() {
     assert_eq!(order.command.not_after_ns, (NOW_MS + 10_000) * 1_000_000 + 999);
 }
 
+/// An engine that hangs and goes on is not to carry out what came too late, wherever its clock was left behind.
+#[test]
+fn a_command_is_good_for_no_longer_where_the_engines_clock_is_behind() {
+    let site = Site::new(Log::venue());
+    // Of one that is ahead the link knows.
+    for (ahead_ms, expected_ms) in
+        [(-3_600_000, NOW_MS + 5000 - 3_600_000), (3_600_000, NOW_MS + 5000)]
+    {
+        site.views.note_ahead(ahead_ms);
+        site.expect(partly_filled());
+        site.reply(site.signed(Post, "order", LIMIT_SELL));
+        let OrderCommand::Place(order) = site.command() else { panic!("not a placement") };
+        assert_eq!(order.command.not_after_ns, expected_ms * 1_000_000 + 999_999);
+    }
+}
+
 #[test]
 fn parameters_may_stand_in_the_body() {
     let site = Site::new(Log::venue());
