@@ -188,7 +188,7 @@ enum touchline_refusal_reason {
     TOUCHLINE_REFUSAL_REASON_TOO_MANY_SESSIONS = 6, /* No place at present for another connection or reader of the feed, in all or of its key. Not of a name too many, which is `Rejected`. */
     TOUCHLINE_REFUSAL_REASON_REJECTED = 7, /* The core rejected the logon: see `reject_reason`. `CapacityReached`: the name is new and its key has 32 already, or all keys have `limits.sessions`, which no waiting mends; or there is no room now for what the end of the older connection is to cancel. `RateExceeded`: the key logs on more often than `engine.commands_per_second` has it: try again behind a pause. */
     TOUCHLINE_REFUSAL_REASON_LOG_UNAVAILABLE = 8, /* The engine cannot read what the client saw last in its log, or has not come to decide about the client in time: try again. It is not logged on later either. */
-    TOUCHLINE_REFUSAL_REASON_HISTORY_LOST = 9, /* The log does not have the incarnation and position that the client saw last: what it was told since `position` may not have happened. To go on, log on again without naming them. */
+    TOUCHLINE_REFUSAL_REASON_HISTORY_LOST = 9, /* The log does not have the incarnation and position that the client saw last: what it was told behind `position` may not have happened, nothing at all if that is 0; all of it has where `position` is not below what it saw last, and the log was pruned. To go on, log on again without naming them. */
     TOUCHLINE_REFUSAL_REASON_NO_FEED = 10, /* There is no public feed, or it has ended. */
 };
 
@@ -1649,7 +1649,7 @@ struct touchline_refused {
     uint16_t protocol_major; /* `PROTOCOL_MAJOR` of the engine. */
     uint16_t protocol_minor; /* `PROTOCOL_MINOR` of the engine. */
     uint16_t reject_reason; /* `RejectReason` when the core rejected the logon, else 0. */
-    uint64_t position; /* How far the log goes, when the client's history is lost, else 0. */
+    uint64_t position; /* Up to where the log has what the client was told, when its history is lost, else 0. (Of older engines how far the log goes by then, which tells nothing of that.) */
 };
 #define TOUCHLINE_TEMPLATE_REFUSED 304u
 TOUCHLINE_ASSERT(sizeof(struct touchline_refused) == 24, "touchline_refused");

@@ -55,8 +55,8 @@ pub(super) struct Replay {
 
 /// An answer.
 pub(super) enum Answer {
-    /// Of a check; with the log's end.
-    Checked { ticket: usize, has: bool, end: Position },
+    /// Of a check; with the position up to which the log has what the peer may have seen.
+    Checked { ticket: usize, has: bool, kept: Position },
     /// Of a check that could not be made.
     Unreadable { ticket: usize, error: ReadError },
     /// Messages that tell of nothing behind `position`; when it is over, with the last of them a `ReplayEnd`.
@@ -205,7 +205,7 @@ impl Librarian {
         match ask {
             Ask::Check { ticket, incarnation, position } => {
                 Some(match self.check(incarnation, position) {
-                    Ok((has, end)) => Answer::Checked { ticket, has, end },
+                    Ok((has, kept)) => Answer::Checked { ticket, has, kept },
                     Err(error) => {
                         // Another one may find what this one did not.
                         self.reader = self.reader.another();
@@ -235,7 +235,8 @@ impl Librarian {
             Err(ReadError::TooOld { .. }) => false,
             has => has?,
         };
-        Ok((has, self.reader.watermark()))
+        let kept = if has { position } else { self.reader.kept(incarnation, position)? };
+        Ok((has, kept))
     }
 
     fn begin(&mut self, replay: Replay) -> Answer {

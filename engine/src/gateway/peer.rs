@@ -232,7 +232,7 @@ impl Peer {
         let _written = self.write(bytemuck::bytes_of(&refused));
     }
 
-    /// Tells the peer that the log, which goes up to `position`, does not have what it saw last.
+    /// Tells the peer that the log does not have what it saw last, but what it saw up to `position`.
     pub(super) fn refuse_history(&self, position: Position) {
         let refused = Refused {
             reason: RefusalReason::HistoryLost as u16,

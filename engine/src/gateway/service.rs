@@ -441,9 +441,9 @@ impl Gateway {
                         self.go_on(ticket, progress);
                     }
                 }
-                Answer::Checked { ticket, has: false, end } => {
+                Answer::Checked { ticket, has: false, kept } => {
                     if let Some(peer) = self.peers.get(&ticket) {
-                        peer.refuse_history(end);
+                        peer.refuse_history(kept);
                         self.forget_peer(ticket);
                         self.refusals
                             .print("refused a session: what it saw last is not in the log");

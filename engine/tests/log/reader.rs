@@ -344,6 +344,11 @@ fn what_is_older_than_the_log_is_refused() {
     reader.seek(Position(4096));
     let error = reader.next().unwrap_err();
     assert!(matches!(error, ReadError::TooOld { position: 4096, oldest: SEGMENT }), "{error}");
+    // Nothing was given up of what an engine of that incarnation wrote there; of an earlier one nobody knows.
+    let incarnation = venue.log.control.incarnation();
+    let seen = Position(8192);
+    assert_eq!(reader.kept(incarnation, seen).unwrap(), Position(SEGMENT));
+    assert_eq!(reader.kept(Incarnation(incarnation.0 - 1), seen).unwrap(), Position(0));
 }
 
 #[test]
@@ -469,6 +474,7 @@ fn what_a_lost_incarnation_wrote_is_not_had_where_a_later_one_happens_to_end() {
     venue.submit(&small);
     venue.settle();
     place.disk.hold(true);
+    let begin = venue.log.control.appended().0;
     let lost = [venue.append(&small), venue.append(&small)];
     let first = venue.log.control.incarnation();
     assert!(reader(&place, Follow::Appended).has(first, Position(lost[1].end)).unwrap());
@@ -485,6 +491,13 @@ fn what_a_lost_incarnation_wrote_is_not_had_where_a_later_one_happens_to_end() {
     let mut reader = reader(&place, Follow::Appended);
     assert!(reader.has(second, Position(kept.end)).unwrap());
     assert!(!reader.has(first, Position(lost[1].end)).unwrap());
+    // Not up to where the log goes by now, which is behind all that is lost.
+    assert!(reader.watermark().0 > lost[1].end);
+    for lost in &lost {
+        assert_eq!(reader.kept(first, Position(lost.end)).unwrap().0, begin);
+    }
+    assert_eq!(reader.kept(second, Position(kept.end + 64)).unwrap().0, kept.end);
+    assert_eq!(reader.kept(second, Position(begin + 8)).unwrap(), Position(0), "no position");
 }
 
 #[test]
@@ -509,6 +522,10 @@ fn what_an_incarnation_wrote_to_its_end_is_had_wherever_it_ended() {
         assert!(!reader.has(Incarnation(incarnation.0 - 1), end).unwrap(), "run {run}");
         let last = Position(later.model.records.last().unwrap().end);
         assert!(reader.has(incarnation, last).unwrap(), "run {run}");
+        // As if it had gone on, and the power cut had taken that back.
+        let beyond = Position(end.0 + (8 << 20));
+        let kept = reader.kept(incarnation, beyond).unwrap();
+        assert!(kept >= last && kept.0 <= end.0 + 4096, "run {run}: {kept} of {end}");
         later.close();
     }
 }

@@ -89,11 +89,11 @@ pub enum ConnectError {
     },
     /// The log does not have what the client saw last: see [`RefusalReason::HistoryLost`].
     #[error(
-        "the engine's log ends at {position} and does not have the position that this client saw: what \
-         it was told since may not have happened"
+        "the engine's log has what this client saw up to {position} and not the position that it saw last: what \
+         it was told since may not have happened, or, if that is not below it, the log was pruned"
     )]
     HistoryLost {
-        /// How far the log goes.
+        /// Up to where the log has what the client was told.
         position: Position,
     },
     /// The engine has another log than [`ClientOptions::log_id`]: nothing that is known of the one holds of it.

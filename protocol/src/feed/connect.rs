@@ -99,11 +99,11 @@ pub enum FeedConnectError {
     /// it was told of since `position` may not have happened; where that is at or behind what this reader saw, they
     /// have, and the log was pruned.
     #[error(
-        "the engine's log goes up to {position} and does not have the position that this reader saw: what \
+        "the engine's log has what this reader saw up to {position} and not the position that it saw last: what \
          the feed told since may not have happened, or, if that is not below it, the log was pruned"
     )]
     HistoryLost {
-        /// How far the log goes.
+        /// Up to where the log has what the feed told.
         position: Position,
     },
     /// The connection has ended.

@@ -411,7 +411,8 @@ wire_enum! {
         /// in time: try again. It is not logged on later either.
         LogUnavailable = 8,
         /// The log does not have the incarnation and position that the client saw last: what it was told
-        /// since `position` may not have happened. To go on, log on again without naming them.
+        /// behind `position` may not have happened, nothing at all if that is 0; all of it has where `position` is
+        /// not below what it saw last, and the log was pruned. To go on, log on again without naming them.
         HistoryLost = 9,
         /// There is no public feed, or it has ended.
         NoFeed = 10,

@@ -133,7 +133,8 @@ message! {
         12 protocol_minor: u16,
         /// `RejectReason` when the core rejected the logon, else 0.
         14 reject_reason: u16,
-        /// How far the log goes, when the client's history is lost, else 0.
+        /// Up to where the log has what the client was told, when its history is lost, else 0. (Of older engines how
+        /// far the log goes by then, which tells nothing of that.)
         16 position: Position,
     }
     reserved {} texts {}

@@ -11,6 +11,7 @@ use crate::{
     },
     units::{Incarnation, Position},
 };
+use std::ops::Range;
 
 impl LogReader {
     /// Goes behind the transaction that `bookmark` names; false, without moving, if this log does not
@@ -64,6 +65,67 @@ impl LogReader {
             }
             _ => Ok(false),
         }
+    }
+
+    /// For who saw what [`LogReader::has`] is false of: up to where the log has what an engine of that incarnation had
+    /// read or written. Behind that a later engine began, and whatever the earlier one had there was given up, however
+    /// far the log goes by now. At `position` or behind it where nothing was given up, and the log merely begins behind
+    /// `position`; 0 where the log does not tell.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn kept(
+        &mut self,
+        incarnation: Incarnation,
+        position: Position,
+    ) -> Result<Position, ReadError> {
+        let oldest = self.disk.oldest()? * self.identity.segment_bytes;
+        let limit = self.watermark().0;
+        let left = match self.left_at(incarnation, oldest..limit)? {
+            // Where that engine ended stood in front of the log's beginning.
+            Some(left) if left == frame_start(oldest, self.identity.segment_bytes) => 0,
+            Some(left) => left,
+            None => limit,
+        };
+        let is_pruned = left > 0 && position.0 < oldest;
+        Ok(Position(match left {
+            _ if is_pruned => oldest,
+            left if left < position.0 => left,
+            // It is written by the right engines, and not so: another log, or no position of one.
+            _ => 0,
+        }))
+    }
+
+    /// Where the first frame of a later incarnation begins. Frames are found forwards only, but one begins behind each
+    /// boundary that none crosses, and no incarnation is below one in front of it.
+    fn left_at(
+        &mut self,
+        incarnation: Incarnation,
+        log: Range<u64>,
+    ) -> Result<Option<u64>, ReadError> {
+        let segment_bytes = self.identity.segment_bytes;
+        let (mut low, mut high) =
+            (log.start / WINDOW_SEGMENT_BYTES, log.end.div_ceil(WINDOW_SEGMENT_BYTES));
+        while low < high {
+            let middle = low.midpoint(high);
+            let first = frame_start(middle * WINDOW_SEGMENT_BYTES, segment_bytes);
+            let header = if first < log.end { self.whole(first)? } else { None };
+            match header {
+                Some(header) if header.incarnation <= incarnation.0 => low = middle + 1,
+                _ => high = middle,
+            }
+        }
+        let boundary = low * WINDOW_SEGMENT_BYTES;
+        let before = boundary.saturating_sub(WINDOW_SEGMENT_BYTES).max(log.start);
+        let mut at = frame_start(before, segment_bytes);
+        while at < log.end {
+            let Some(header) = self.whole(at)? else { return Ok(Some(at)) };
+            if header.incarnation > incarnation.0 {
+                return Ok(Some(at));
+            }
+            at = frame_start(align_frame(at + u64::from(header.length)), segment_bytes);
+        }
+        Ok(None)
     }
 
     /// True if the frame that ends at `position` is of that incarnation, or nothing is before it.
