@@ -1700,7 +1700,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_session_closed, reserved) == 10, "tou
 struct touchline_replay_request {
     struct touchline_message_header header; /* SBE header. */
     uint64_t correlation; /* The client's own number, in the envelopes of what is replayed. */
-    uint64_t from; /* Behind a transaction: the position of an envelope, or `from` of a `Gap`. */
+    uint64_t from; /* Behind a transaction: the position of an envelope, or `from` of a `Gap`. 0: from the lowest position that the log has, which `ReplayEnd` names. */
     uint64_t reserved; /* Zero. */
 };
 #define TOUCHLINE_TEMPLATE_REPLAY_REQUEST 323u
@@ -1715,7 +1715,7 @@ struct touchline_replay_end {
     struct touchline_message_header header; /* SBE header. */
     uint64_t correlation; /* Of the request. */
     uint64_t position; /* Up to where the log was read. */
-    uint64_t oldest; /* The lowest position that can be asked for; 0 when it is not known. */
+    uint64_t oldest; /* The lowest position that can be asked for, above 0 where the log's beginning was removed; 0 too when it is not known. (Older engines do not tell it where all is `Complete`.) */
     uint8_t status; /* `ReplayStatus`. */
     uint8_t reserved[7]; /* Zero. */
 };

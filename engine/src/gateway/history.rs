@@ -6,6 +6,7 @@ use super::bell::Bell;
 use crate::side::{names, told_to};
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
@@ -188,7 +189,8 @@ impl Drop for History {
 }
 
 struct Librarian {
-    replays: HashMap<usize, (Replay, LogReader, Position)>,
+    /// With what each has of the log: from its oldest position to where the replay ends.
+    replays: HashMap<usize, (Replay, LogReader, Range<Position>)>,
     /// Makes the checks, and the readers of replays are made of it: one that is opened later would not find a
     /// window whose files were removed meanwhile.
     reader: LogReader,
@@ -215,8 +217,8 @@ impl Librarian {
             }
             Ask::Replay(replay) => Some(self.begin(replay)),
             Ask::More { ticket } => {
-                let (replay, reader, end) = self.replays.remove(&ticket)?;
-                Some(self.piece(replay, reader, end))
+                let (replay, reader, log) = self.replays.remove(&ticket)?;
+                Some(self.piece(replay, reader, log))
             }
             Ask::Drop { ticket } => {
                 self.replays.remove(&ticket);
@@ -258,27 +260,27 @@ impl Librarian {
             return ended(&replay, ReplayStatus::TooOld, end, oldest);
         }
         reader.seek(from);
-        self.piece(replay, reader, end)
+        self.piece(replay, reader, oldest..end)
     }
 
-    fn piece(&mut self, replay: Replay, mut reader: LogReader, end: Position) -> Answer {
+    fn piece(&mut self, replay: Replay, mut reader: LogReader, log: Range<Position>) -> Answer {
         let mut messages = Vec::new();
-        let outcome = read_piece(&replay, &mut reader, end, &mut messages);
+        let outcome = read_piece(&replay, &mut reader, log.end, &mut messages);
         let position = reader.position();
         match outcome {
             Ok(false) => {
-                self.replays.insert(replay.ticket, (replay, reader, end));
+                self.replays.insert(replay.ticket, (replay, reader, log));
                 Answer::Piece { ticket: replay.ticket, position, messages, is_over: false }
             }
-            Ok(true) => over(&replay, ReplayStatus::Complete, position, messages),
+            Ok(true) => over(&replay, ReplayStatus::Complete, (position, log.start), messages),
             Err(ReadError::TooOld { oldest, .. }) => {
-                ended(&replay, ReplayStatus::TooOld, end, Position(oldest))
+                ended(&replay, ReplayStatus::TooOld, log.end, Position(oldest))
             }
             // Of this log's own bytes only a position that is none of its ends is so.
             Err(ReadError::Damaged { .. }) => {
-                over(&replay, ReplayStatus::Unknown, position, messages)
+                over(&replay, ReplayStatus::Unknown, (position, log.start), messages)
             }
-            Err(_) => over(&replay, ReplayStatus::Unavailable, position, messages),
+            Err(_) => over(&replay, ReplayStatus::Unavailable, (position, log.start), messages),
         }
     }
 }
@@ -306,12 +308,12 @@ fn read_piece(
 fn over(
     replay: &Replay,
     status: ReplayStatus,
-    position: Position,
+    (position, oldest): (Position, Position),
     mut messages: Vec<u8>,
 ) -> Answer {
     let correlation = replay.correlation;
     let status = status.to_wire();
-    let end = ReplayEnd { correlation, position, status, ..Default::default() };
+    let end = ReplayEnd { correlation, position, oldest, status, ..Default::default() };
     messages.extend_from_slice(bytemuck::bytes_of(&end));
     Answer::Piece { ticket: replay.ticket, position, messages, is_over: true }
 }

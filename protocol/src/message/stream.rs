@@ -58,7 +58,8 @@ message! {
         0 header: MessageHeader,
         /// The client's own number, in the envelopes of what is replayed.
         8 correlation: u64,
-        /// Behind a transaction: the position of an envelope, or `from` of a `Gap`.
+        /// Behind a transaction: the position of an envelope, or `from` of a `Gap`. 0: from the lowest position
+        /// that the log has, which `ReplayEnd` names.
         16 from: Position,
         /// Zero.
         24 reserved: u64,
@@ -75,7 +76,8 @@ message! {
         8 correlation: u64,
         /// Up to where the log was read.
         16 position: Position,
-        /// The lowest position that can be asked for; 0 when it is not known.
+        /// The lowest position that can be asked for, above 0 where the log's beginning was removed; 0 too when it
+        /// is not known. (Older engines do not tell it where all is `Complete`.)
         24 oldest: Position,
         /// `ReplayStatus`.
         32 status: u8,

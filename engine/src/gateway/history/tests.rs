@@ -104,6 +104,36 @@ fn a_position_that_no_transaction_ends_at_is_answered_so() {
     log.keeper.stop();
 }
 
+/// Who asks from the beginning is to see where that is missing.
+#[test]
+fn the_end_of_a_replay_tells_where_the_log_begins() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut log = super::super::tests::log_in(folder.path());
+    while log.writer.position().0 <= WINDOW_BYTES {
+        write_piece(&mut log, AccountId(1));
+    }
+    let mut librarian = librarian(folder.path());
+    let mut end_of = |from: u64| {
+        let mut answer =
+            librarian.answer(Ask::Replay(Replay { from: Position(from), ..replay(0, 2) }));
+        while let Some(Answer::Piece { is_over: false, .. }) = answer {
+            answer = librarian.answer(Ask::More { ticket: 0 });
+        }
+        let Some(Answer::Piece { messages, .. }) = answer else { panic!("{from} has an end") };
+        let end: ReplayEnd = bytemuck::pod_read_unaligned(&messages);
+        (ReplayStatus::from_wire(end.status).expect("a status"), end.oldest)
+    };
+    assert_eq!(end_of(0), (ReplayStatus::Complete, Position(0)));
+    std::fs::remove_file(folder.path().join("log/00000000.seg")).expect("it is pruned");
+    let (status, oldest) = end_of(0);
+    assert_eq!(status, ReplayStatus::Complete);
+    assert!(oldest > Position(0), "the beginning is gone");
+    assert_eq!(end_of(64), (ReplayStatus::TooOld, oldest));
+    assert_eq!(end_of(oldest.0), (ReplayStatus::Complete, oldest));
+    drop(log.writer);
+    log.keeper.stop();
+}
+
 #[test]
 fn a_thread_that_has_failed_is_told_to_whoever_waits_for_it() {
     let (asks, _to_do) = mpsc::channel();
