@@ -60,15 +60,19 @@ pub enum Back {
 /// A part of the log during which a client was away.
 ///
 /// A replay from `from` on reads on to the log's end. Of what it tells that was missed whose position is above
-/// `seen` and `to` at the most. What lies behind `to` has come or comes live as well; what lies at `seen` may have
-/// come in part or whole before the loss, and only who kept it knows what of it: a trade, say, by its number.
+/// `seen` and `to` at the most. What lies behind `to` has come or comes live as well; and at `to` lies the logon: what
+/// that has cancelled of an older connection ([`LOGON_CANCEL_ON_DISCONNECT`]) comes live, too, and is to be counted
+/// once. What lies at `seen` may have come in part or whole before the loss, and only who kept it knows what of it: a
+/// trade, say, by its number.
+///
+/// [`LOGON_CANCEL_ON_DISCONNECT`]: crate::message::command::LOGON_CANCEL_ON_DISCONNECT
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Missed {
     /// Behind the last transaction of which all was told.
     pub from: Position,
     /// The last transaction of which something was told; as `from` if that was all.
     pub seen: Position,
-    /// The Welcome's position: all that lies behind comes live.
+    /// The Welcome's position: all that lies behind comes live, and at it what the logon has cancelled.
     pub to: Position,
 }
 
