@@ -24,6 +24,24 @@
 /* Prices, quantities and amounts are counts of 0.00000001. */
 #define TOUCHLINE_UNITS_PER_WHOLE INT64_C(100000000)
 
+/* What identifiers count:
+ * order_id: Order number, counting up from 1 per symbol: orders of two symbols have the same ones; 0 means none.
+ * trade_id: Trade number, counting up from 1 per symbol, as order numbers do.
+ * aggregate_trade_id: Number of the aggregate trade (same aggressor, price and time, from rules 3 on to the millisecond), counting up from 1 per symbol.
+ * order_list_id: Order-list number, counting up from 0 per venue; -1 means none.
+ * book_update_id: Grows by one with every order that changes a symbol's book, and with every part of a sweep that does.
+ * symbol_id: Index of a symbol, 0-based in order of definition.
+ * asset_id: Index of an asset, 0-based in order of definition.
+ * account_id: Index of an account; 0 is the venue's fee account.
+ * key_id: Number of an API key, counting up from 1; 0 means none.
+ * session_id: Number of a durable session; 0 is the engine itself.
+ * epoch: Raised by one with every logon of a session: older connections are fenced by it.
+ * sequence: A session's own command number: strictly increasing, gaps allowed, 0 before the first.
+ * position: Byte position in the log since its beginning.
+ * incarnation: Raised by one with every start of the engine on a log.
+ * feed_sequence: Number of a message of the public feed, counting up from 1 in each incarnation; 0 before the first.
+ */
+
 /* Side of an order. */
 enum touchline_side {
     TOUCHLINE_SIDE_BUY = 1, /* Buys base, pays quote. */
@@ -600,7 +618,7 @@ struct touchline_cancel_order_list {
     struct touchline_command_header command; /* Who and when. */
     uint32_t symbol; /* The symbol. */
     uint32_t reserved; /* Zero. */
-    int64_t order_list_id; /* The list; `OrderListId::NONE` to look up by `list_client_order_id`. If both are given they must agree. */
+    int64_t order_list_id; /* The list; -1 to look up by `list_client_order_id`, for 0 is a list's number. If both are given they must agree. */
     struct touchline_client_order_id list_client_order_id; /* The client's name for the list; empty to look up by `order_list_id`. */
     struct touchline_client_order_id cancel_client_order_id; /* The client's name for this cancel. */
 };
@@ -788,8 +806,8 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_set_account, reserved) == 55, "touchl
 struct touchline_set_fees {
     struct touchline_message_header header; /* SBE header. */
     struct touchline_command_header command; /* Who and when. */
-    uint32_t account; /* The account, or `EVERY`(super::EVERY). */
-    uint32_t symbol; /* The symbol, or `EVERY`(super::EVERY); at least one of the two is named. */
+    uint32_t account; /* The account, or `EVERY`. */
+    uint32_t symbol; /* The symbol, or `EVERY`; at least one of the two is named. */
     int64_t maker_rate; /* 0 to 10⁸; with the higher of buyer and seller rate at most 10⁸. All four below zero: what was set for this pair or symbol is withdrawn. */
     int64_t taker_rate; /* Likewise. */
     int64_t buyer_rate; /* 0 to 10⁸. */

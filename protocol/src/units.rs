@@ -128,11 +128,11 @@ macro_rules! identifier {
 }
 
 identifier!(
-    /// Order number, counting up from 1 per symbol; 0 means none.
+    /// Order number, counting up from 1 per symbol: orders of two symbols have the same ones; 0 means none.
     OrderId(u64)
 );
 identifier!(
-    /// Trade number, counting up from 1 per symbol.
+    /// Trade number, counting up from 1 per symbol, as order numbers do.
     TradeId(u64)
 );
 identifier!(

@@ -1,7 +1,9 @@
 //! The messages for C, `schema/touchline.h`: structs with their sizes and offsets asserted,
 //! enumerations and flags.
 
-use super::declarations::{Declaration, TEXTS, array_length, declarations, enumerations};
+use super::declarations::{
+    Declaration, TEXTS, array_length, declarations, enumerations, identifiers,
+};
 use super::patience::run;
 use super::{SOURCES, compare_file, path};
 use std::fmt::Write as _;
@@ -86,6 +88,12 @@ fn header() -> String {
          /* Prices, quantities and amounts are counts of 0.00000001. */\n\
          #define TOUCHLINE_UNITS_PER_WHOLE INT64_C(100000000)\n\n"
     );
+    text.push_str("/* What identifiers count:\n");
+    for identifier in identifiers() {
+        let (name, about) = (snake(&identifier.name), comment(&identifier.about));
+        writeln!(text, " * {name}: {about}").unwrap();
+    }
+    text.push_str(" */\n\n");
     for enumeration in enumerations() {
         let name = snake(&enumeration.name);
         writeln!(text, "/* {} */\nenum touchline_{name} {{", comment(&enumeration.about)).unwrap();

@@ -120,7 +120,11 @@ pub(super) struct Enumeration {
 
 /// A comment's links lead nowhere outside of the sources.
 fn plain(comment: &str) -> String {
-    comment.replace("[`", "`").replace("`]", "`").replace('|', "\\|")
+    comment
+        .replace("](super::EVERY)", "]")
+        .replace("[`", "`")
+        .replace("`]", "`")
+        .replace('|', "\\|")
 }
 
 fn between<'line>(line: &'line str, before: &str, after: &str) -> Option<&'line str> {
@@ -204,6 +208,22 @@ pub(super) fn enumerations() -> Vec<Enumeration> {
             is_inside = false;
         }
     }
+    found
+}
+
+/// All identifiers; the value is the number that each is.
+pub(super) fn identifiers() -> Vec<Constant> {
+    let source = source("units.rs");
+    let mut found = Vec::new();
+    let mut is_inside = false;
+    for (line, about) in commented(&source) {
+        if is_inside && let Some(name) = line.split('(').next().filter(|_| line.ends_with(')')) {
+            let value = between(line, "(", ")").unwrap().to_owned();
+            found.push(Constant { name: name.to_owned(), value, about });
+        }
+        is_inside = line == "identifier!(";
+    }
+    assert!(found.iter().all(|one| sizes().contains_key(one.name.as_str())));
     found
 }
 

@@ -3,6 +3,7 @@
 
 use super::declarations::{
     Constant, Declaration, Enumeration, Field, TEXTS, array_length, declarations, enumerations,
+    identifiers,
 };
 use super::{SOURCES, compare_file};
 use std::collections::BTreeSet;
@@ -122,6 +123,7 @@ impl Schema {
              \x20   <type name=\"Number16\" primitiveType=\"uint16\" presence=\"optional\" nullValue=\"0\"/>\n",
         );
         let mut known = BTreeSet::new();
+        let identifiers = identifiers();
         for field in self.fields() {
             let of_type = &field.of_type;
             if let Some(length) = array_length(of_type)
@@ -141,8 +143,13 @@ impl Schema {
             if is_identifier && known.insert(of_type.clone()) {
                 let is_signed = SIGNED.iter().any(|(name, _)| name == of_type);
                 let primitive = if is_signed { "int64" } else { primitive(field.size) };
-                writeln!(text, "    <type name=\"{of_type}\" primitiveType=\"{primitive}\"/>")
-                    .unwrap();
+                let of_name = identifiers.iter().find(|one| one.name == *of_type);
+                let about = escaped(&of_name.expect("its number").about);
+                writeln!(
+                    text,
+                    "    <type name=\"{of_type}\" primitiveType=\"{primitive}\" description=\"{about}\"/>"
+                )
+                .unwrap();
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The byte tables of `FORMATS.md`.
 
-use super::declarations::{Constant, Declaration, declarations, enumerations};
+use super::declarations::{Constant, Declaration, declarations, enumerations, identifiers};
 use super::{SOURCES, assert_same, is_writing, path};
 use std::fmt::Write as _;
 
@@ -44,6 +44,16 @@ fn of_sources(sources: &[(&str, &str)]) -> String {
     text
 }
 
+fn of_identifiers() -> String {
+    let mut text = String::from(
+        "\n### Identifiers\n\n| identifier | type | what it counts |\n|---|---|---|\n",
+    );
+    for Constant { name, value, about } in identifiers() {
+        writeln!(text, "| `{name}` | `{value}` | {about} |").unwrap();
+    }
+    text
+}
+
 fn of_enumerations() -> String {
     let mut text = String::from("### Enumerations\n\nZero is no value of any of them.\n\n");
     for enumeration in enumerations() {
@@ -74,5 +84,5 @@ fn compare(begin: &str, end: &str, generated: &str) {
 #[test]
 fn the_tables_are_those_of_the_declarations() {
     compare(SNAPSHOT_BEGIN, SNAPSHOT_END, &of_sources(&SNAPSHOT_SOURCES));
-    compare(BEGIN, END, &(of_sources(&SOURCES) + &of_enumerations()));
+    compare(BEGIN, END, &(of_identifiers() + &of_sources(&SOURCES) + &of_enumerations()));
 }

@@ -224,7 +224,7 @@ message! {
         48 symbol: SymbolId,
         /// Zero.
         52 reserved: u32,
-        /// The list; [`OrderListId::NONE`] to look up by `list_client_order_id`. If both are given they
+        /// The list; -1 to look up by `list_client_order_id`, for 0 is a list's number. If both are given they
         /// must agree.
         56 order_list_id: OrderListId,
         /// The client's name for the list; empty to look up by `order_list_id`.
