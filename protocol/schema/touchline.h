@@ -1576,16 +1576,16 @@ struct touchline_hello {
     uint16_t protocol_major; /* `PROTOCOL_MAJOR` of the client: another major is refused. */
     uint16_t protocol_minor; /* `PROTOCOL_MINOR` of the client. */
     uint8_t role; /* `Role`. */
-    uint8_t lane; /* `Lane`. */
+    uint8_t lane; /* `Lane`: of a trader or a read-only session Hot, anything else is refused. */
     uint8_t flags; /* `LOGON_*` bits. */
     uint8_t carrier; /* `CARRIER_*`: what carries the session; other numbers are refused. */
-    uint64_t key_id; /* The trader's key; 0 for roles of the local user. */
-    struct touchline_name name; /* The session's name, unique per key; not empty. To be kept from run to run: the session of a name is there for ever, with the role and lane of its first logon, and a key has 32 names at the most. */
+    uint64_t key_id; /* The key of a trader or a read-only session; 0 for roles of the local user. */
+    struct touchline_name name; /* The session's name, unique per key; not empty. To be kept from run to run: the session of a name is there for ever, with the role and lane of its first logon, and a key has 32 names at the most. A reader of the public feed has a name too, whichever: none is kept. */
     uint32_t request_slots; /* Wished capacity of the request ring in slots of 64 bytes: a power of two, 1,024 to 16,384. Not looked at for a stream, as is the reply ring's. */
     uint32_t reply_slots; /* Wished capacity of the reply ring, likewise. */
     uint32_t last_incarnation; /* Last incarnation that the client saw; 0 for none. */
     uint8_t acknowledgement; /* `ACKNOWLEDGE_*`. Over rings the client itself waits for the watermark, and the engine only hurries to move it. */
-    uint8_t heartbeat_seconds; /* Seconds after which a silent side of a stream sends a heartbeat, 1 to 60; 0: the engine's setting. Over rings 0: anything else is refused. */
+    uint8_t heartbeat_seconds; /* Seconds after which a silent side of a stream sends a heartbeat, 1 to 60; 0: the engine's setting, which is refused of the public feed. In shared memory 0: anything else is refused. */
     uint8_t reserved[2]; /* Zero. */
     uint64_t last_position; /* Last log position that the client saw: the position of an envelope, or of what it read of the feed. 0 for none. */
     uint8_t client_nonce[16]; /* Chosen by the client, mixed into the proof. */
@@ -1610,7 +1610,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_hello, reserved) == 70, "touchline_he
 TOUCHLINE_ASSERT(offsetof(struct touchline_hello, last_position) == 72, "touchline_hello.last_position");
 TOUCHLINE_ASSERT(offsetof(struct touchline_hello, client_nonce) == 80, "touchline_hello.client_nonce");
 
-/* The engine's answer to the Hello of a trader: prove that you hold the secret. */
+/* The engine's answer to a Hello with a key: prove that you hold its secret. Other roles get the Welcome at once. */
 struct touchline_challenge {
     struct touchline_message_header header; /* SBE header. */
     uint8_t nonce[32]; /* Fresh and unpredictable. */
@@ -1620,7 +1620,7 @@ TOUCHLINE_ASSERT(sizeof(struct touchline_challenge) == 40, "touchline_challenge"
 TOUCHLINE_ASSERT(offsetof(struct touchline_challenge, header) == 0, "touchline_challenge.header");
 TOUCHLINE_ASSERT(offsetof(struct touchline_challenge, nonce) == 8, "touchline_challenge.nonce");
 
-/* HMAC-SHA256, keyed with the key's secret, over the nonce and the whole Hello. */
+/* HMAC-SHA256, keyed with the key's secret as it is shown, 64 letters and digits of ASCII, over the challenge's nonce and behind it the whole Hello as it was sent, its message header included. */
 struct touchline_proof {
     struct touchline_message_header header; /* SBE header. */
     uint8_t mac[32]; /* The 32 bytes of it. */

@@ -30,16 +30,17 @@ message! {
         10 protocol_minor: u16,
         /// `Role`.
         12 role: u8,
-        /// `Lane`.
+        /// `Lane`: of a trader or a read-only session Hot, anything else is refused.
         13 lane: u8,
         /// `LOGON_*` bits.
         14 flags: u8,
         /// `CARRIER_*`: what carries the session; other numbers are refused.
         15 carrier: u8,
-        /// The trader's key; 0 for roles of the local user.
+        /// The key of a trader or a read-only session; 0 for roles of the local user.
         16 key_id: KeyId,
         /// The session's name, unique per key; not empty. To be kept from run to run: the session of a name is
-        /// there for ever, with the role and lane of its first logon, and a key has 32 names at the most.
+        /// there for ever, with the role and lane of its first logon, and a key has 32 names at the most. A reader of
+        /// the public feed has a name too, whichever: none is kept.
         24 name: Name,
         /// Wished capacity of the request ring in slots of 64 bytes: a power of two, 1,024 to 16,384.
         /// Not looked at for a stream, as is the reply ring's.
@@ -51,8 +52,8 @@ message! {
         /// `ACKNOWLEDGE_*`. Over rings the client itself waits for the watermark, and the engine only hurries
         /// to move it.
         68 acknowledgement: u8,
-        /// Seconds after which a silent side of a stream sends a heartbeat, 1 to 60; 0: the engine's setting. Over
-        /// rings 0: anything else is refused.
+        /// Seconds after which a silent side of a stream sends a heartbeat, 1 to 60; 0: the engine's setting, which
+        /// is refused of the public feed. In shared memory 0: anything else is refused.
         69 heartbeat_seconds: u8,
         /// Zero.
         70 reserved: [u8; 2],
@@ -66,7 +67,7 @@ message! {
 }
 
 message! {
-    /// The engine's answer to the Hello of a trader: prove that you hold the secret.
+    /// The engine's answer to a Hello with a key: prove that you hold its secret. Other roles get the Welcome at once.
     Challenge, template 301, 40 bytes {
         /// SBE header.
         0 header: MessageHeader,
@@ -77,7 +78,8 @@ message! {
 }
 
 message! {
-    /// HMAC-SHA256, keyed with the key's secret, over the nonce and the whole Hello.
+    /// HMAC-SHA256, keyed with the key's secret as it is shown, 64 letters and digits of ASCII, over the challenge's
+    /// nonce and behind it the whole Hello as it was sent, its message header included.
     Proof, template 302, 40 bytes {
         /// SBE header.
         0 header: MessageHeader,
