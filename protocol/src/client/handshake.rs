@@ -327,6 +327,6 @@ mod tests {
             assert_eq!(told, format!("the engine refused the session: {words}"));
         }
         let long = RefusalReason::HistoryLost.meaning();
-        assert!(long.contains("since `position` may"), "lines are joined by a blank: {long}");
+        assert!(long.contains("told behind `position` may"), "lines are joined by a blank: {long}");
     }
 }
