@@ -3,9 +3,9 @@
 
 use super::binary::KEY_A;
 use super::process::{send_signal, stop};
-use super::raw_session::{limit_body, message};
+use super::raw_session::{limit_body, message, number, template};
 use super::stream_client::{
-    HEARTBEAT, LOGOUT, RawStream, address, arguments, over_epoll, send, tcp, venue,
+    HEARTBEAT, LOGOUT, RawStream, SESSION_CLOSED, address, arguments, over_epoll, send, tcp, venue,
 };
 use super::units::WHOLE;
 use super::venue::{Part, Venue};
@@ -128,10 +128,42 @@ fn answers_that_nobody_reads_behind_a_logout_are_lost_and_that_is_told() {
     venue.supervisor().wait_for(0, "word of the lost answers", told);
 }
 
+/// It takes longer than the engine waits for who does not read at all.
+#[test]
+fn who_reads_steadily_is_told_all_by_an_engine_that_is_stopped() {
+    let mut venue = venue(&["engine.reader_stall_seconds=60", "gateway.unsent_kib=4096"]);
+    let a = venue.key_a();
+    let mut slow = RawStream::open(&tcp(&venue), (KEY_A, &a), "slow", (60, 4096));
+    set_socket_recv_buffer_size(&slow.socket, 1 << 14).expect("it may be small");
+    let orders: Vec<u8> = (0..7_000).flat_map(|_| order(&mut slow, 0)).collect();
+    send(&mut slow.socket, &orders, 1 << 16);
+    // All of them are to be decided.
+    std::thread::sleep(Duration::from_secs(1));
+    let reading = std::thread::spawn(move || {
+        let mut answered = 0;
+        loop {
+            let message =
+                slow.read().unwrap_or_else(|| panic!("no reason behind {answered} answers"));
+            if template(&message) == SESSION_CLOSED {
+                return (answered, number(&message, 8, 2) as u16);
+            }
+            answered += 1;
+            assert_eq!(number(&message, 16, 8), answered);
+            if answered % 40 == 0 {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    });
+    assert!(venue.stop_up(Signal::TERM).success());
+    let told = join(reading, "the end of the connection");
+    assert_eq!(told, (7_000, CloseReason::EngineStopped.to_wire()));
+}
+
 over_epoll!(
     a_pause_of_the_engine_is_no_silence_of_its_clients,
     who_reads_slowly_is_not_given_up,
     who_logs_out_and_reads_late_gets_every_answer,
     who_logs_out_and_says_that_it_lives_gets_every_answer,
     answers_that_nobody_reads_behind_a_logout_are_lost_and_that_is_told,
+    who_reads_steadily_is_told_all_by_an_engine_that_is_stopped,
 );

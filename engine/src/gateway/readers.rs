@@ -143,6 +143,12 @@ impl Readers {
         self.readers.values().any(Reader::is_stream)
     }
 
+    /// True while one of them has something to take, and has taken of it in the time of the limit.
+    pub(super) fn are_taking(&self, now: Instant, stall_limit: Duration) -> bool {
+        let is_taking = |reader: &Reader| reader.is_stream() && reader.is_taking(now, stall_limit);
+        self.readers.values().any(is_taking)
+    }
+
     pub(super) fn progressed(&mut self, ticket: usize, now: Instant) {
         if let Some(reader) = self.readers.get_mut(&ticket) {
             reader.progressed(now);

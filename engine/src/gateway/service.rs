@@ -49,6 +49,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 const STUCK: Duration = Duration::from_millis(1);
 /// Longest that the gateway's end takes for clients and readers of the feed that do not read.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Longest that it takes for those that do: little at a time keeps the engine from its end no longer.
+const LAST_WORDS_MAX: Duration = Duration::from_secs(5);
 /// Turns without work before the first yield: fewer than the pauses of [`touchline_protocol::wait`], since a
 /// turn takes longer than a pause. More of them keep the core from the duty thread, where the two share one.
 const SPINS: u32 = 12;
@@ -111,29 +113,31 @@ impl Gateway {
                 waiter.reset();
             }
         }
-        let limit = Instant::now() + LAST_WORDS;
-        self.say_last_words(limit)?;
-        hear_out(self.backend.into_sockets(), limit);
+        self.say_last_words()?;
+        hear_out(self.backend.into_sockets(), Instant::now() + LAST_WORDS);
         Ok(())
     }
 
     /// Log and feed have ended in front of the gateway: sessions get what they are told and why they end, and
     /// readers over streams the rest of the feed. A backend may hand over what a turn gave it only in its next one.
-    fn say_last_words(&mut self, limit: Instant) -> io::Result<()> {
+    fn say_last_words(&mut self) -> io::Result<()> {
         self.turn(Duration::ZERO)?;
         self.close_all_sessions(CloseReason::EngineStopped);
-        while self.has_last_words() && self.now < limit {
+        let begin = self.now;
+        while self.has_last_words(begin) && self.now < begin + LAST_WORDS_MAX {
             let has_work = self.readers.has_work() || self.sessions.has_replies();
             self.turn(if has_work { Duration::ZERO } else { LAST_WORDS / 100 })?;
         }
         Ok(())
     }
 
-    fn has_last_words(&self) -> bool {
-        self.mail.from_duty.has_mail()
+    fn has_last_words(&self, begin: Instant) -> bool {
+        let may_come = self.mail.from_duty.has_mail()
             || self.mail.states.has_mail()
-            || self.sessions.have_words()
-            || self.readers.have_streams()
+            || self.readers.have_streams();
+        may_come && self.now < begin + LAST_WORDS
+            || self.sessions.have_words(self.now, LAST_WORDS)
+            || self.readers.are_taking(self.now, LAST_WORDS)
     }
 
     /// One turn; gives whether there was anything to do.

@@ -401,9 +401,11 @@ impl Stream {
         self.stalled = None;
     }
 
-    /// True while the socket has something to take, or may be given something now.
-    pub(super) const fn has_words(&self) -> bool {
-        !self.outgoing.is_idle()
+    /// True while the socket has something to take, or may be given something now, unless the peer has read nothing for
+    /// so long.
+    pub(super) fn has_words(&self, now: Instant, stall_limit: Duration) -> bool {
+        let is_stalled = self.stalled.is_some_and(|stall| stall.lasts(now) >= stall_limit);
+        !self.outgoing.is_idle() && !is_stalled
     }
 
     /// True when something waits for the durable watermark.

@@ -248,6 +248,11 @@ impl Reader {
         }
     }
 
+    /// True when it has something to take, and has taken of it in the time of the limit.
+    pub(super) fn is_taking(&self, now: Instant, stall_limit: Duration) -> bool {
+        self.is_sending() && self.stall.lasts(now) <= stall_limit
+    }
+
     /// Looks at the time: why the reader is to be closed, if it is.
     /// `unread` is what its socket keeps for it, while the socket [has something to take](Self::is_sending).
     pub(super) fn tick(
@@ -258,7 +263,7 @@ impl Reader {
     ) -> Option<Close> {
         self.messages = 0;
         self.stall.look(unread, now);
-        if self.is_sending() && self.stall.lasts(now) > stall_limit {
+        if self.is_sending() && !self.is_taking(now, stall_limit) {
             return Some((CloseReason::ReaderStalled, "it takes nothing of what it is sent"));
         }
         if let Some(leaving) = &mut self.leaving {

@@ -2,10 +2,11 @@
 //! states that they asked for, each of which has its place among what the ring carries. Called by
 //! [`super::super::service`] in each of its turns.
 
-use super::{Sessions, Stream};
+use super::Sessions;
 use crate::gateway::Mail;
 use crate::mailbox::StateLetter;
 use std::ops::Range;
+use std::time::{Duration, Instant};
 use touchline_protocol::message::MessageHeader;
 use touchline_protocol::message::decode::ENVELOPED_BYTES_MAX;
 use touchline_protocol::message::event::Envelope;
@@ -23,11 +24,11 @@ impl Sessions {
         self.rings.input.has_messages()
     }
 
-    /// True while something is on its way to a session, or may leave now.
-    pub(in crate::gateway) fn have_words(&self) -> bool {
+    /// True while something is on its way to a session, or may leave now, unless that has read nothing for so long.
+    pub(in crate::gateway) fn have_words(&self, now: Instant, stall_limit: Duration) -> bool {
         self.has_replies()
             || !self.states.is_empty()
-            || self.streams.values().any(Stream::has_words)
+            || self.streams.values().any(|stream| stream.has_words(now, stall_limit))
     }
 
     /// Takes replies out of the ring and gives each to its session, and each state behind those in front of
@@ -126,7 +127,6 @@ mod tests {
     use super::*;
     use crate::gateway::stream::Terms;
     use crate::gateway::{self, StreamRings};
-    use std::time::{Duration, Instant};
     use touchline_protocol::framing::FrameBuffer;
     use touchline_protocol::message::Message;
     use touchline_protocol::message::decode::{disclose, enclose};
