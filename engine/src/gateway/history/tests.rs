@@ -112,6 +112,8 @@ fn the_end_of_a_replay_tells_where_the_log_begins() {
     while log.writer.position().0 <= WINDOW_BYTES {
         write_piece(&mut log, AccountId(1));
     }
+    // Only what is on disk is pruned.
+    log.writer.wait_durable().expect("the disk takes it");
     let mut librarian = librarian(folder.path());
     let mut end_of = |from: u64| {
         let mut answer =
