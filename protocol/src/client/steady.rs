@@ -7,6 +7,9 @@
 //! replay. That holds while one client at a time uses the session: the last sequence counts the commands of
 //! all who log on under its name.
 //!
+//! A program that ends and starts again keeps [`SteadyClient::last_seen`], [`SteadyClient::told_to`] and what it
+//! sends, and goes on with [`SteadyClient::resume`].
+//!
 //! There is no thread behind it: all happens in the calls, and a [`SteadyClient::poll`] that connects again
 //! waits for the engine's answers.
 
@@ -130,6 +133,8 @@ pub struct SteadyClient {
     since: Instant,
     /// Since when the engine says that it has no place.
     crowded_since: Option<Instant>,
+    /// What an earlier run missed is to be told first.
+    is_resumed: bool,
 }
 
 impl SteadyClient {
@@ -162,7 +167,28 @@ impl SteadyClient {
             pause: PAUSES[0],
             since: Instant::now(),
             crowded_since: None,
+            is_resumed: false,
         }
+    }
+
+    /// Opens the session of an earlier run of the program, which kept [`told_to`](Self::told_to) and, for
+    /// [`ClientOptions::last_seen`], [`last_seen`](Self::last_seen). The first poll tells [`Back::Returned`] with what
+    /// was missed, in one part that begins at `told_to`. The program may know some of that: an event that it has kept is
+    /// known by its number, a trade's or an order's.
+    ///
+    /// `decided` is empty, for only the program knows what it sent. What lies above the
+    /// [`Welcome`](crate::message::handshake::Welcome)'s `last_sequence` ([`connection`](Self::connection)) was not decided
+    /// and never is unless it is sent again; what lies up to it was, accepted if the log has events of it.
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    pub fn resume(options: ClientOptions, told_to: Position) -> Result<Self, ConnectError> {
+        let mut steady = Self::connect(options)?;
+        steady.is_resumed = true;
+        if let Some((_, to)) = steady.last_seen().filter(|(_, to)| told_to < *to) {
+            steady.missed.push(Missed { from: told_to, seen: told_to, to });
+        }
+        Ok(steady)
     }
 
     /// The connection, while there is one. To look at only: a command that left over it and not by
@@ -218,6 +244,15 @@ impl SteadyClient {
     #[must_use]
     pub const fn last_seen(&self) -> Option<(Incarnation, Position)> {
         self.options.last_seen
+    }
+
+    /// Up to here all was told, or the caller has [`caught_up`](Self::caught_up): what a program keeps for
+    /// [`resume`](Self::resume) once it has kept what was told. A replay from [`last_seen`](Self::last_seen) would leave
+    /// out what had not come of the transaction that was seen last: nothing marks the last event of what others do. A
+    /// `Gap` is not looked at: who has not made up for one keeps its `from`, if that is lower.
+    #[must_use]
+    pub fn told_to(&self) -> Option<Position> {
+        self.missed.first().map(|first| first.from).or(self.told_to)
     }
 
     /// Commands without an answer.
@@ -307,6 +342,11 @@ impl SteadyClient {
     /// the handshake, is no error, and neither is one that has no place or no room in its log, or cannot read
     /// that, or is logged on to too often, for the first 200 s.
     pub fn poll(&mut self) -> Result<Option<Told>, ConnectError> {
+        if std::mem::take(&mut self.is_resumed) {
+            let (decided, renumbered, missed) = (Vec::new(), Vec::new(), self.missed.clone());
+            let back = Back::Returned { decided, resent: 0, renumbered, missed };
+            return Ok(Some(Told::Connection(back)));
+        }
         let Some(client) = &mut self.client else { return self.come_back() };
         if let Some(notice) = client.receiver.next_notice() {
             return Ok(Some(Told::Notice(notice)));
@@ -348,7 +388,7 @@ impl SteadyClient {
 
     /// Waits until there may be something to poll, at most for `limit`.
     pub fn wait(&mut self, limit: Duration) {
-        if self.next_reply.is_some() || self.send_fault.is_some() {
+        if self.is_resumed || self.next_reply.is_some() || self.send_fault.is_some() {
             return;
         }
         match &mut self.client {

@@ -11,7 +11,7 @@ use crate::message::event::{ENVELOPE_UNSOLICITED, Envelope, Trade};
 use crate::message::handshake::{Hello, Refused, Welcome};
 use crate::message::stream::{Logout, ReplayRequest, StateEnd, StateRequest};
 use crate::message::{Message, MessageHeader};
-use crate::patience::{PATIENCE, Wait};
+use crate::patience::{PATIENCE, Wait, join};
 use crate::ring::{MessageBuffer, RingCapacities, SessionEnd};
 use crate::shm::descriptors::send_with_descriptors;
 use crate::shm::{PeerAccess, Region};
@@ -165,6 +165,47 @@ fn what_was_missed_begins_behind_the_last_transaction_of_which_all_has_come() {
     assert_eq!(come_back(&mut client, 1472), expected);
     client.accept_history_loss();
     assert_eq!(come_back(&mut client, 1536), []);
+}
+
+#[test]
+fn a_program_that_starts_again_is_told_what_it_missed_from_the_transaction_that_came_in_part() {
+    let (tcp, mut client) = lost_and_patient();
+    let welcome = |position| Welcome { position: Position(position), ..Default::default() };
+    let told_to = |client: &SteadyClient| client.told_to().map(|position| position.0);
+    assert_eq!(told_to(&client), None);
+    back_beside((&tcp, &mut client), &welcome(64), |_, _| {});
+    for (position, expected) in [(128, 64), (192, 128), (192, 128)] {
+        let (envelope, event) = disclose(&trade(position)).unwrap();
+        client.saw(&Reply { envelope, event });
+        assert_eq!(told_to(&client), Some(expected));
+    }
+    let kept = (client.options.clone(), client.told_to().unwrap());
+    drop(client);
+    let engine = thread::spawn(move || {
+        let first = say(&tcp, bytemuck::bytes_of(&welcome(512)));
+        (first, say(&tcp, bytemuck::bytes_of(&welcome(640))))
+    });
+    let mut client = SteadyClient::resume(kept.0, kept.1).unwrap();
+    let missed = |told: Option<Told>| match told {
+        Some(Told::Connection(Back::Returned { missed, .. })) => Some(missed),
+        _ => None,
+    };
+    client.wait(Duration::MAX);
+    let part = Missed { from: Position(128), seen: Position(128), to: Position(512) };
+    assert_eq!(missed(client.poll().unwrap()), Some(vec![part]));
+    assert_eq!(told_to(&client), Some(128), "until it has caught up");
+    client.lose(ReceiveError::Disconnected.into());
+    client.try_at = Instant::now();
+    let next = Missed { from: Position(128), seen: Position(128), to: Position(640) };
+    assert_eq!(
+        missed(client.poll().unwrap()),
+        Some(vec![next]),
+        "a loss before that forgets nothing"
+    );
+    client.caught_up(Position(640));
+    assert_eq!(told_to(&client), Some(640));
+    drop(client);
+    join(engine, "the engine");
 }
 
 /// By the account's state, or a replay up to the log's end.
@@ -324,7 +365,7 @@ fn a_session_that_has_no_sequence_left_says_so_and_sends_nothing() {
     let welcome = Welcome { last_sequence: Sequence(u64::MAX - 1), ..Default::default() };
     let engine = thread::spawn(move || say(&tcp, bytemuck::bytes_of(&welcome)));
     let mut plain = Client::connect(&client.options).unwrap();
-    let _socket = crate::patience::join(engine, "the engine");
+    let _socket = join(engine, "the engine");
     assert_eq!(plain.sender().stage(&mut order), Ok(Sequence(u64::MAX)));
     assert_eq!(plain.sender().stage(&mut order), Err(SendError::NoSequence));
     assert_eq!(plain.sender().send(&mut order), Err(SendError::NoSequence));
