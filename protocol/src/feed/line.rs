@@ -28,6 +28,10 @@ const SILENT_INTERVALS: u32 = 3;
 
 const ACROSS: FeedConnectError = FeedConnectError::Unexpected("message across a snapshot's end");
 
+/// Messages that nobody is told of, read by one look at the most: an engine that says many of them would else hold
+/// up who polls for as long as it goes on.
+const PASSED_BY: u32 = 256;
+
 /// Template ids of the feed's messages, and of a feed connection's own conversation.
 const FEED: std::ops::RangeInclusive<u16> = 400..=419;
 const TALK: std::ops::RangeInclusive<u16> = 420..=439;
@@ -108,12 +112,14 @@ impl FeedLine {
         })
     }
 
-    /// The next thing that came, if there is one. A message is copied into `message`.
+    /// The next thing that came, if there is one, or if it is not behind very many that say nothing: the next call goes
+    /// on. A message is copied into `message`.
     pub(super) fn next(
         &mut self,
         message: &mut SlotWords,
     ) -> Result<Option<Came>, FeedConnectError> {
-        loop {
+        let mut passed_by = 0;
+        while passed_by < PASSED_BY {
             let Some(frame) = self.buffer.peek()? else {
                 if self.receive()? {
                     continue;
@@ -125,6 +131,7 @@ impl FeedLine {
                 let left = self.given_up.checked_sub(length as u64);
                 self.given_up = left.ok_or(ACROSS)?;
                 self.buffer.take(length);
+                passed_by += 1;
                 continue;
             }
             let came = match decode::header(frame)?.template_id {
@@ -156,7 +163,9 @@ impl FeedLine {
             if came.is_some() {
                 return Ok(came);
             }
+            passed_by += 1;
         }
+        Ok(None)
     }
 
     /// Asks for a snapshot and reads it; passes over all that comes in front of it. `None` if it is late. After a
@@ -206,7 +215,7 @@ impl FeedLine {
         while self.given_up > 0 {
             match self.next(&mut message)? {
                 Some(came) => self.pass_over(came, &message),
-                None if self.await_more(begin) => {}
+                None if self.given_up == 0 || self.await_more(begin) => {}
                 None => return Ok(None),
             }
         }
@@ -314,10 +323,10 @@ impl FeedLine {
         let _ready = poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&timeout));
     }
 
-    /// Sleeps until something comes; false once that has taken too long since `begin`.
+    /// Sleeps until something comes, unless it has; false once that has taken too long since `begin`.
     fn await_more(&self, begin: Instant) -> bool {
         let left = self.timeout.checked_sub(begin.elapsed());
-        if let Some(left) = left {
+        if let (Some(left), Ok(None)) = (left, self.buffer.peek()) {
             self.sleep(left);
         }
         left.is_some()

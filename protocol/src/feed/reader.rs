@@ -144,8 +144,11 @@ impl StreamSource {
             *self = Self::behind(last);
         }
         while line.taken() < there {
+            let taken = line.taken();
             match self.poll(line, message) {
                 Ok(true) | Err(FeedError::Overrun(_)) => self.overrun = None,
+                // A look passes over so many messages only that say nothing.
+                Ok(false) if line.taken() > taken => {}
                 // An error is told by the next poll too.
                 Ok(false) | Err(_) => return,
             }
@@ -284,7 +287,9 @@ impl FeedReader {
         self.seen.map(|position| (self.opened.incarnation, position))
     }
 
-    /// The next message, or `None` if there is none yet.
+    /// The next message, or `None` if there is none yet. Over a stream none is given either behind some hundred
+    /// heartbeats, or parts of a snapshot that nobody waits for, which have come in front of it: the next poll goes on,
+    /// and [`wait`](Self::wait) returns at once.
     ///
     /// # Errors
     /// See [`FeedError`]. After an overrun: the same again until [`recover`](Self::recover) or

@@ -4,6 +4,7 @@ use super::*;
 use crate::message::enums::SymbolStatus;
 use crate::message::feed::{FeedSymbolChanged, FeedTrade};
 use crate::message::stream::SessionClosed;
+use crate::patience::join;
 use crate::text::Name;
 use crate::units::SymbolId;
 use std::io::{Read, Write};
@@ -134,4 +135,34 @@ fn an_engine_of_which_nothing_comes_is_given_up_and_one_that_says_something_is_n
     };
     let is_silent = matches!(error, FeedConnectError::Closed { reason: Some(CloseReason::Silent) });
     assert!(is_silent && heard.elapsed() >= interval * SILENT_INTERVALS, "{error}");
+}
+
+#[test]
+fn one_look_passes_over_so_many_heartbeats_and_the_next_one_goes_on() {
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
+    let mut line = FeedLine::new(near.into(), &options, None).unwrap();
+    far.write_all(&bytemuck::bytes_of(&Heartbeat::default()).repeat(1000)).unwrap();
+    far.write_all(bytemuck::bytes_of(&FeedTrade::default())).unwrap();
+    let (mut message, mut looks) = (SlotWords::default(), 1);
+    while line.next(&mut message).unwrap().is_none() {
+        assert!(line.has_more(), "there is no reason to sleep");
+        looks += 1;
+    }
+    assert!((2..10).contains(&looks), "{looks} looks");
+}
+
+#[test]
+fn a_snapshot_comes_behind_heartbeats_too_however_many_they_are() {
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let mut options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
+    options.timeout = Duration::MAX;
+    let mut line = FeedLine::new(near.into(), &options, None).unwrap();
+    let given_up = FeedTrade::default();
+    line.given_up = 1000 * size_of::<FeedTrade>() as u64;
+    far.write_all(&bytemuck::bytes_of(&given_up).repeat(1000)).unwrap();
+    far.write_all(&bytemuck::bytes_of(&Heartbeat::default()).repeat(1000)).unwrap();
+    far.write_all(bytemuck::bytes_of(&FeedSnapshot::default())).unwrap();
+    let reader = std::thread::spawn(move || line.snapshot().unwrap().is_some());
+    assert!(join(reader, "the reader sleeps while there is more"));
 }

@@ -8,6 +8,7 @@ use crate::feed::memory::FeedOutput;
 use crate::message::Message;
 use crate::message::enums::SymbolStatus;
 use crate::message::feed::{FeedRequest, FeedSnapshot, FeedSymbolChanged, FeedTrade};
+use crate::message::stream::Heartbeat;
 use crate::text::Name;
 use crate::units::{Incarnation, SymbolId};
 use std::io::{Read, Write};
@@ -310,6 +311,16 @@ fn who_skips_passes_over_what_was_there_and_not_over_what_comes_meanwhile() {
     assert!(reader.poll().unwrap().is_none(), "all of it was there");
     say(&mut far, &trade(9));
     assert_eq!(read(&mut reader), Some(FeedSequence(9)));
+}
+
+#[test]
+fn who_skips_passes_over_heartbeats_too_however_many_they_are() {
+    let (mut reader, mut far) = reader();
+    far.write_all(&bytemuck::bytes_of(&Heartbeat::default()).repeat(1000)).unwrap();
+    say(&mut far, &trade(1));
+    reader.skip();
+    say(&mut far, &trade(2));
+    assert_eq!(read(&mut reader), Some(FeedSequence(2)), "1 was there");
 }
 
 #[test]
