@@ -393,12 +393,23 @@ impl FeedLine {
 
     /// Looks whether the connection has ended; a system call. What came before may be read all the same.
     pub(super) fn is_closed(&self) -> bool {
+        if self.heartbeat.is_none() {
+            return self.closed.is_some() || self.has_hung_up();
+        }
         let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
         self.closed.is_some()
             || match recv(&self.socket, &mut [0_u8][..], flags) {
                 Ok((count, _)) => count == 0,
                 Err(error) => !matches!(error, Errno::AGAIN | Errno::INTR),
             }
+    }
+
+    /// The engine has closed it, whatever it said before: over shared memory that is a snapshot, and who goes on
+    /// without one leaves it unread.
+    fn has_hung_up(&self) -> bool {
+        let mut ends = [PollFd::new(&self.socket, PollFlags::RDHUP)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        matches!(poll(&mut ends, Some(&now)), Ok(1..))
     }
 }
 

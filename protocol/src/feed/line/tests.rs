@@ -166,3 +166,14 @@ fn a_snapshot_comes_behind_heartbeats_too_however_many_they_are() {
     let reader = std::thread::spawn(move || line.snapshot().unwrap().is_some());
     assert!(join(reader, "the reader sleeps while there is more"));
 }
+
+#[test]
+fn an_end_is_seen_behind_a_snapshot_that_nobody_reads() {
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
+    let line = FeedLine::new(near.into(), &options, None).unwrap();
+    far.write_all(bytemuck::bytes_of(&FeedSnapshot::default())).unwrap();
+    assert!(!line.is_closed());
+    drop(far);
+    assert!(line.is_closed(), "who reads the ring alone waits for ever");
+}
