@@ -13,7 +13,7 @@ mod up;
 use cli::Command;
 use std::process::ExitCode;
 use touchline_protocol::causes::with_causes;
-use touchline_protocol::outlet;
+use touchline_protocol::{ending, outlet};
 
 #[global_allocator]
 static ALLOCATOR: touchline_engine::huge_pages::HugePages = touchline_engine::huge_pages::HugePages;
@@ -26,6 +26,10 @@ fn main() -> ExitCode {
     let done = |()| ExitCode::SUCCESS;
     let is_tool =
         matches!(arguments.command, Some(Command::Admin(_) | Command::Log(_) | Command::Doctor(_)));
+    if !is_tool {
+        // In front of every thread. Where it fails all is as whoever has started this process wanted it.
+        let _as_it_was = ending::unblock();
+    }
     let outcome = match arguments.command {
         None => up::run(&arguments.up).map(done),
         Some(Command::Up(up)) => up::run(&up).map(done),

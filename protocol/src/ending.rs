@@ -1,8 +1,10 @@
 //! The signals that end a process that serves, as it should: with what it has in hand answered and its log
 //! closed. Called at the start of the engine, the adapter and their supervisor.
 
+use nix::sys::signal::{self, SigSet};
 use rustix::process::Signal;
 use std::fs;
+use std::io;
 
 /// Their numbers: SIGINT, SIGTERM, and SIGHUP, which says that the terminal is gone; not that one where the
 /// process was started to outlive its terminal, as by `nohup`.
@@ -17,6 +19,17 @@ pub fn signals() -> Vec<i32> {
     signals.into_iter().map(Signal::as_raw).collect()
 }
 
+/// Has these signals come to this thread, and to those that it starts. Whoever blocks signals passes that on to what it
+/// starts: a process that nobody can end otherwise than by SIGKILL, nor the kernel once its supervisor is gone.
+///
+/// # Errors
+/// Nothing that is known.
+pub fn unblock() -> io::Result<()> {
+    let mut ending = SigSet::empty();
+    ending.extend([signal::SIGINT, signal::SIGTERM, signal::SIGHUP]);
+    Ok(ending.thread_unblock()?)
+}
+
 /// Whether a process of this status (proc(5): `SigIgn`, hexadecimal, bit 0 is signal 1) ignores a signal.
 fn ignores(status: &str, signal: Signal) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -27,6 +40,20 @@ fn ignores(status: &str, signal: Signal) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_blocked_comes_again_and_nothing_else() {
+        let blocked = || {
+            let set = SigSet::thread_get_mask().unwrap();
+            set.iter().collect::<Vec<_>>()
+        };
+        let mut all = SigSet::empty();
+        all.extend([signal::SIGINT, signal::SIGTERM, signal::SIGHUP, signal::SIGUSR1]);
+        all.thread_set_mask().unwrap();
+        unblock().unwrap();
+        assert_eq!(blocked(), [signal::SIGUSR1]);
+        assert_eq!(std::thread::spawn(blocked).join().unwrap(), [signal::SIGUSR1]);
+    }
 
     #[test]
     fn a_signal_is_ignored_where_its_bit_is_set() {

@@ -2,7 +2,7 @@
 //! it inherits.
 
 use super::definition::end_of;
-use super::process::{Process, eventually, send_signal};
+use super::process::{Process, eventually, processes_on, send_signal};
 use super::venue::{Part, Venue, borrowed};
 use rustix::process::Signal;
 use std::fs::{self, File};
@@ -128,4 +128,19 @@ fn a_venue_that_is_to_outlive_its_terminal_does() {
     assert_restarts(&mut venue);
     send_signal(up.id(), Signal::TERM);
     assert_eq!(end_of(&mut up).code(), Some(0));
+}
+
+/// Whoever blocks signals, as one that waits for them in a thread of its own does, starts its children so, too.
+#[test]
+fn a_venue_that_was_started_with_signals_blocked_ends_by_them() {
+    let mut venue = Venue::up(&[]);
+    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+    let by = ["env", "--block-signal"];
+    let (mut up, _output) = start_by(&by, &venue.arguments("up", true), "ready");
+    send_signal(up.id(), Signal::TERM);
+    assert_eq!(end_of(&mut up).code(), Some(0));
+    let (mut up, _output) = start_by(&by, &venue.arguments("up", true), "ready");
+    send_signal(up.id(), Signal::KILL);
+    end_of(&mut up);
+    assert!(eventually(|| processes_on(venue.data()).is_empty()), "it has left processes behind");
 }
