@@ -123,13 +123,15 @@ fn watch_signals(sender: Sender<Notice>) -> Result<()> {
     // Whoever ignores the ends of children, as what has started this one may have told it to, is told of none.
     signal_hook::flag::register(SIGCHLD, Arc::default())?;
     let mut signals = Signals::new(ending::signals())?;
-    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+    let watch = move || {
         for _ in signals.forever() {
             if sender.send(Notice::End).is_err() {
                 return;
             }
         }
-    })?;
+    };
+    let started = thread::Builder::new().name("signals".to_owned()).spawn(watch);
+    started.context("cannot start thread signals")?;
     Ok(())
 }
 

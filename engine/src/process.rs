@@ -519,12 +519,14 @@ fn snapshot_schedule(options: &EngineOptions, last: Option<Position>) -> Option<
 fn watch_signals(stop: &Arc<AtomicBool>, mail: &Arc<Mail>) -> Result<()> {
     let mut signals = Signals::new(ending::signals())?;
     let (stop, mail) = (Arc::clone(stop), Arc::clone(mail));
-    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+    let watch = move || {
         for _ in signals.forever() {
             stop.store(true, Ordering::Release);
             mail.duty_signal.wake();
         }
-    })?;
+    };
+    let started = thread::Builder::new().name("signals".to_owned()).spawn(watch);
+    started.context("cannot start thread signals")?;
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, Write};
 use std::panic;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -111,15 +111,44 @@ struct Waiting {
     letters: SyncSender<Letter>,
     /// Texts that found no room.
     left_out: u64,
+    /// What the thread would have, where none could be started.
+    unstarted: Option<Reader>,
+}
+
+/// An output, and what is to be written to it.
+struct Reader {
+    to: Box<dyn Write + Send>,
+    letters: Receiver<Letter>,
+}
+
+/// Starts a thread by its name.
+type Spawn = fn(&str, Box<dyn FnOnce() + Send>) -> io::Result<()>;
+
+fn spawn(name: &str, run: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+    thread::Builder::new().name(name.to_owned()).spawn(run).map(drop)
 }
 
 impl Outlet {
     fn start(name: &str, to: impl Write + Send + 'static) -> Self {
+        Self::start_by(spawn, name, to)
+    }
+
+    /// Without threads nothing is served either: the process ends, and why is what it has to say.
+    fn start_by(spawn: Spawn, name: &str, to: impl Write + Send + 'static) -> Self {
         let (letters, received) = sync_channel(WAITING_MAX);
-        // Without a thread nothing is printed, and without threads nothing is served either.
-        let _unheard =
-            thread::Builder::new().name(name.to_owned()).spawn(move || write(to, &received));
-        Self(Mutex::new(Waiting { letters, left_out: 0 }))
+        let reader = Arc::new(Mutex::new(Some(Reader { to: Box::new(to), letters: received })));
+        let take = |reader: &Mutex<Option<Reader>>| {
+            reader.lock().unwrap_or_else(PoisonError::into_inner).take()
+        };
+        let of_thread = Arc::clone(&reader);
+        let run = move || {
+            if let Some(Reader { to, letters }) = take(&of_thread) {
+                write(to, &letters);
+            }
+        };
+        let started = spawn(name, Box::new(run));
+        let unstarted = started.err().and_then(|_| take(&reader));
+        Self(Mutex::new(Waiting { letters, left_out: 0, unstarted }))
     }
 
     fn put(&self, text: String) {
@@ -137,7 +166,13 @@ impl Outlet {
     }
 
     fn finish(&self, deadline: Instant) {
-        let letters = self.0.lock().unwrap_or_else(PoisonError::into_inner).letters.clone();
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Reader { to, letters }) = &mut waiting.unstarted {
+            letters.try_iter().for_each(|letter| write_one(to, letter));
+            return;
+        }
+        let letters = waiting.letters.clone();
+        drop(waiting);
         let (answer, answered) = sync_channel(1);
         while letters.try_send(Letter::Answer(answer.clone())).is_err() {
             if Instant::now() >= deadline {
@@ -152,13 +187,17 @@ impl Outlet {
 /// The thread. A closed output is no reason to end.
 fn write(mut to: impl Write, letters: &Receiver<Letter>) {
     for letter in letters {
-        match letter {
-            Letter::Text(text) => {
-                let _unheard = to.write_all(text.as_bytes()).and_then(|()| to.flush());
-            }
-            Letter::Answer(answer) => {
-                let _gone = answer.send(());
-            }
+        write_one(&mut to, letter);
+    }
+}
+
+fn write_one(to: &mut impl Write, letter: Letter) {
+    match letter {
+        Letter::Text(text) => {
+            let _unheard = to.write_all(text.as_bytes()).and_then(|()| to.flush());
+        }
+        Letter::Answer(answer) => {
+            let _gone = answer.send(());
         }
     }
 }
@@ -205,5 +244,18 @@ mod tests {
         let behind = most + 100 - usize::try_from(left_out).unwrap();
         assert_eq!(lines[behind - 1], (behind - 1).to_string());
         assert_eq!(lines[behind..], [&told, "last"]);
+    }
+
+    #[test]
+    fn where_no_thread_can_be_started_all_is_written_at_the_end() {
+        let output = Halted::default();
+        let refused: Spawn = |_, _| Err(io::ErrorKind::WouldBlock.into());
+        let outlet = Outlet::start_by(refused, "test", output.clone());
+        let written = || String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
+        for (text, all) in [("no thread\n", "no thread\n"), ("last\n", "no thread\nlast\n")] {
+            outlet.put(text.to_owned());
+            outlet.finish(Instant::now());
+            assert_eq!(written(), all);
+        }
     }
 }
