@@ -10,7 +10,8 @@ mod limits;
 pub use definition::{
     AccountSection, AssetSection, Decimal, ExchangeSection, OrderTypes, SymbolSection, spellings,
 };
-pub use limits::{LimitsSection, limit_key};
+pub(crate) use limits::judged;
+pub use limits::{LimitsSection, limit_key, no_memory};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};

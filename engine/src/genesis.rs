@@ -10,7 +10,9 @@ mod untaken;
 pub use rounding::finer_than_amounts;
 pub(crate) use untaken::untaken;
 
-use crate::config::{AccountSection, ConfigError, EngineConfig, SymbolSection, limit_key};
+use crate::config::{
+    AccountSection, ConfigError, EngineConfig, SymbolSection, limit_key, no_memory,
+};
 use std::collections::HashMap;
 use std::path::Path;
 use touchline_core::limits::MAXIMA;
@@ -104,6 +106,9 @@ impl Genesis {
             applied.map_err(|reject| {
                 let (what, reason, detail) =
                     (subject(&core, &command), reject.reason, reject.detail);
+                if let Some(told) = no_memory(&command, reason, detail) {
+                    return refused(told);
+                }
                 let key = key_of(&command, reason, detail);
                 let key = key.map(|key| format!(", {key}")).unwrap_or_default();
                 refused(format!("{what} is rejected: {reason:?} (detail {detail}){key}"))

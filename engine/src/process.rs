@@ -1,7 +1,7 @@
 //! The life of the engine process: start, serve, end.
 
 use crate::clock::{Clock, SystemTime};
-use crate::config::{EngineConfig, FeedFollow, WindowPlace, limit_key};
+use crate::config::{EngineConfig, FeedFollow, WindowPlace, limit_key, no_memory};
 use crate::cores;
 use crate::duty::{Duty, DutyOptions, OwnCommandError};
 use crate::feed::{self, FeedHandle, FeedOptions};
@@ -431,7 +431,16 @@ fn define_venue(duty: &mut Duty, genesis: &Genesis, defined: Defined) -> Result<
          others: start with the venue.toml of that time, or with a new --data"
     );
     for command in genesis.remaining(done) {
-        duty.first_command(command).context("venue definition")?;
+        duty.first_command(command).map_err(|error| {
+            let why = match (&error, decode::command(command)) {
+                (OwnCommandError::Rejected { reason, detail, .. }, Ok(rejected)) => {
+                    no_memory(&rejected, *reason, *detail)
+                }
+                _ => None,
+            };
+            why.map_or_else(|| anyhow::Error::from(error), anyhow::Error::msg)
+                .context("venue definition")
+        })?;
     }
     Ok(())
 }

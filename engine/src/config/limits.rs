@@ -4,8 +4,9 @@
 use super::CONNECTIONS_MIN;
 use serde::Deserialize;
 use touchline_core::RecordLimits;
-use touchline_core::limits::{CELLS_MAX, MAXIMA, MINIMA, RECORD_BLOCKS_MAX, RECORDS_MAX};
+use touchline_core::limits::{CELLS_MAX, MAXIMA, MINIMA, RECORD_BLOCKS_MAX, RECORDS_MAX, number};
 use touchline_protocol::message::command::Limits;
+use touchline_protocol::message::decode::Command;
 use touchline_protocol::message::enums::RejectReason;
 
 use super::{ConfigError, in_range};
@@ -35,6 +36,33 @@ const KEYS: [&str; 16] = [
 pub fn limit_key(reason: RejectReason, detail: u32) -> Option<&'static str> {
     let is_limit = matches!(reason, RejectReason::LimitOutOfRange | RejectReason::CapacityReached);
     KEYS.get(detail as usize).copied().filter(|_| is_limit)
+}
+
+/// What ends the text about a venue whose limits need more memory than there is.
+const NO_MEMORY: &str = "no memory is left for what limits.open_orders and limits.records let the venue hold: more has to \
+                         be allowed to this process (ulimit -v, the machine's overcommit)";
+
+/// What a reject of this command means, if it is that the memory for limits which are sound is not to be had. The core
+/// has no other reject for that.
+#[must_use]
+pub fn no_memory(command: &Command<'_>, reason: RejectReason, detail: u32) -> Option<String> {
+    let is_in_range = match command {
+        Command::SetLimits(set) => {
+            let most = MINIMA.open_orders..=MAXIMA.open_orders;
+            detail == number::OPEN_ORDERS && most.contains(&set.limits.open_orders)
+        }
+        Command::SetRecordLimits(set) => detail == number::RECORDS && set.records <= RECORDS_MAX,
+        _ => false,
+    };
+    (is_in_range && reason == RejectReason::LimitOutOfRange)
+        .then(|| format!("{}: {NO_MEMORY}", command.name()))
+}
+
+/// What is to be thought of a log of which a command that was accepted once is not decided so again, for this reason.
+pub(crate) fn judged(why: &str) -> String {
+    let is_other = !why.ends_with(NO_MEMORY);
+    let judgement = "; this build does not decide as the one that wrote the log: use that one";
+    format!("{why}{}", if is_other { judgement } else { "" })
 }
 
 /// Section `[limits]`: capacities, logged; a start with other values logs the change.
@@ -148,6 +176,7 @@ impl LimitsSection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use touchline_protocol::message::command::{SetLimits, SetRecordLimits};
 
     #[test]
     fn each_key_has_the_number_of_its_limit() {
@@ -163,6 +192,31 @@ mod tests {
         }
         assert_eq!(limit_key(RejectReason::CapacityReached, 16), None);
         assert_eq!(limit_key(RejectReason::AlreadyDefined, 0), None);
+    }
+
+    #[test]
+    fn a_lack_of_memory_is_not_taken_for_a_limit_or_another_build() {
+        let limits = SetLimits { limits: MINIMA, ..Default::default() };
+        let most = Limits { open_orders: MAXIMA.open_orders + 1, ..MINIMA };
+        let too_many = SetLimits { limits: most, ..Default::default() };
+        let records = SetRecordLimits { records: 7, ..Default::default() };
+        let (out, used) = (RejectReason::LimitOutOfRange, RejectReason::CapacityReached);
+        for (command, reason, detail, is_memory) in [
+            (Command::SetLimits(&limits), out, number::OPEN_ORDERS, true),
+            (Command::SetRecordLimits(&records), out, number::RECORDS, true),
+            (Command::SetLimits(&limits), out, number::ASSETS, false),
+            (Command::SetLimits(&limits), used, number::OPEN_ORDERS, false),
+            (Command::SetLimits(&too_many), out, number::OPEN_ORDERS, false),
+            (Command::SetRecordLimits(&records), out, number::RECORD_BLOCKS, false),
+        ] {
+            let told = no_memory(&command, reason, detail);
+            assert_eq!(told.is_some(), is_memory, "{command:?} {detail}");
+            let why = told.unwrap_or_else(|| "it is rejected".to_owned());
+            assert_eq!(
+                judged(&why).contains("another build") || judged(&why).contains("this build"),
+                !is_memory
+            );
+        }
     }
 
     #[test]

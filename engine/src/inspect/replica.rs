@@ -1,11 +1,12 @@
 //! The venue as a log describes it: every command applied again, every event compared. Called by
 //! `touchline log replay`; the step itself also by a start of the engine.
 
-use touchline_core::{Applied, Context, Core, Outbox};
+use touchline_core::{Applied, Context, Core, Outbox, Reject};
 use touchline_protocol::log::{MAX_FRAME_BYTES, transaction::Transaction};
 use touchline_protocol::message::decode::Command;
 use touchline_protocol::units::Position;
 
+use crate::config::no_memory;
 use crate::recovery::same_events;
 
 /// A core that follows a log.
@@ -96,11 +97,9 @@ pub(crate) fn reapply(
     match core.apply(context, command, &mut outbox) {
         Ok(Applied::Committed) => Ok((outbox.len(), outbox.count())),
         Ok(Applied::Valid) => Err(format!("{} changes nothing", command.name())),
-        Err(reject) => Err(format!(
-            "{} is rejected: {:?} (detail {})",
-            command.name(),
-            reject.reason,
-            reject.detail
-        )),
+        Err(Reject { reason, detail, .. }) => Err(no_memory(command, reason, detail)
+            .unwrap_or_else(|| {
+                format!("{} is rejected: {reason:?} (detail {detail})", command.name())
+            })),
     }
 }

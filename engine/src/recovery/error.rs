@@ -14,6 +14,7 @@ use touchline_protocol::log::{
 use touchline_protocol::regular_file;
 
 use super::chain::EndReason;
+use crate::config::judged;
 use crate::log::{DiskError, lock::WindowIsLocked};
 
 /// Why the log is not opened.
@@ -351,9 +352,9 @@ pub enum RecoveryError {
     },
     /// The log does not replay to itself.
     #[error(
-        "{} offset {offset} (position {position}): {why}; this build does not decide as the one that \
-         wrote the log: use that one",
-        path.display()
+        "{} offset {offset} (position {position}): {}",
+        path.display(),
+        judged(why)
     )]
     Replay {
         /// The segment.

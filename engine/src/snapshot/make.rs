@@ -27,6 +27,7 @@ use touchline_protocol::units::Position;
 use super::file::{BlockWriter, SnapshotFault};
 use super::folder::{Restored, check_in_log, positions, restore_newest, snapshot_folder};
 use super::paced::{Paced, SYNC_BYTES};
+use crate::config::judged;
 use crate::inspect::{
     Replica, Verdict, check_window, inspect_end, segments_for_reading, table_seed,
 };
@@ -102,9 +103,7 @@ pub enum MakeError {
     #[error("no engine has started on this log yet: there is nothing to go on from")]
     NoVenue,
     /// This build does not decide as the one that wrote the log.
-    #[error(
-        "at position {position}: {why}; this build does not decide as the one that wrote the log"
-    )]
+    #[error("at position {position}: {}", judged(why))]
     Replay {
         /// Where the transaction begins.
         position: Position,
