@@ -8,9 +8,9 @@
 //! tell: so the starts that have not come to their end are counted. What ends the process later, whoever has started
 //! it sees, and has it noted here.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::UNIX_EPOCH;
@@ -63,10 +63,11 @@ pub(crate) struct StoreLock {
 pub(crate) fn lock(folder: &Path) -> Result<StoreLock, HistoryError> {
     let path = folder.join(LOCK);
     let failed = |source| HistoryError::File { path: path.clone(), source };
-    fs::create_dir_all(folder).map_err(failed)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
     let is_new = !path.exists();
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
+    // Who may open it may lock it, and so keep the adapter from starting.
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
     let file = regular_file::open_as(&options, &path).map_err(failed)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {
@@ -283,6 +284,16 @@ mod tests {
     use rustix::fs::{CWD, FileType::Fifo, Mode, mknodat};
 
     /// Whoever opens a pipe waits for its other end.
+    #[test]
+    fn a_store_is_its_own_users() {
+        let data = tempfile::tempdir().unwrap();
+        let folder = data.path().join("history/adapter");
+        let _lock = lock(&folder).unwrap();
+        for (path, mode) in [(folder.as_path(), 0o700), (&folder.join(LOCK), 0o600)] {
+            assert_eq!(fs::metadata(path).unwrap().mode() & 0o777, mode, "{}", path.display());
+        }
+    }
+
     #[test]
     fn pipes_in_the_places_of_files_hold_nobody_up() {
         let folder = tempfile::tempdir().unwrap();

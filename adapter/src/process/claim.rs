@@ -6,6 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -60,7 +61,8 @@ impl Claim {
     /// cannot be written, on a full disk above all, it is told.
     pub(super) fn take(data: &Path, instance: &str) -> Result<Self, ClaimError> {
         let path = data.join(format!("adapter-{instance}.lock"));
-        let lock = regular_file::open_or_device(&written(), &path)
+        // Who may open it may lock it, and so keep the adapter from starting.
+        let lock = regular_file::open_or_device(written().mode(0o600), &path)
             .map_err(|source| ClaimError::File { path: path.clone(), source })?;
         let limit = Instant::now() + PATIENCE;
         loop {
@@ -112,7 +114,7 @@ fn pid_file_name(instance: &str) -> String {
 mod tests {
     use super::*;
     use rustix::fs::{CWD, FileType::Fifo, Mode, mknodat};
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{MetadataExt, symlink};
 
     #[test]
     fn a_name_is_held_by_one_adapter_at_a_time() {
@@ -129,6 +131,14 @@ mod tests {
         drop(first);
         let _again = waiting.join().unwrap();
         assert_eq!(fs::read_to_string(&pid_file).unwrap(), format!("{}\n", std::process::id()));
+    }
+
+    #[test]
+    fn nobody_else_can_lock_what_is_to_be_locked() {
+        let data = tempfile::tempdir().unwrap();
+        let _claim = Claim::take(data.path(), "adapter").unwrap();
+        let mode = fs::metadata(data.path().join("adapter-adapter.lock")).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     /// Nothing that the adapter serves needs a file that people read.
