@@ -11,7 +11,7 @@ use crate::cli::{SettingsArguments, UpArguments};
 use crate::notice::supervisor::{alert, say};
 use crate::settings::Settings;
 use anyhow::{Context, Error, Result, bail, ensure};
-use child::{Child, Role, is_for_good};
+use child::{Child, Role, is_for_good, told};
 use kept::KeptSettings;
 use signal_hook::consts::SIGCHLD;
 use signal_hook::iterator::Signals;
@@ -247,7 +247,7 @@ impl Supervisor {
                     if is_for_good(status) {
                         return Ok(FirstStart::EndedForGood);
                     }
-                    bail!("the {role} ended before it was ready ({status})");
+                    bail!("the {role} ended before it was ready ({})", told(status));
                 }
                 None => {}
             }

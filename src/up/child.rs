@@ -38,6 +38,17 @@ impl fmt::Display for Role {
     }
 }
 
+/// How a child ended, in words.
+pub(super) fn told(status: ExitStatus) -> String {
+    if status.signal() == Some(Signal::KILL.as_raw()) {
+        format!(
+            "{status}, which the system sends for want of memory: see its log, and the limit of the container"
+        )
+    } else {
+        status.to_string()
+    }
+}
+
 /// Whether a child that ended with `status` would end so again.
 pub(super) fn is_for_good(status: ExitStatus) -> bool {
     status.code() == Some(i32::from(crate::NOT_AGAIN))
@@ -187,7 +198,7 @@ impl Child {
         if !self.ready {
             self.keeps_address = false;
         }
-        self.plan_restart(&format!("died ({status})"));
+        self.plan_restart(&format!("died ({})", told(status)));
         Ok(status)
     }
 
@@ -256,4 +267,17 @@ impl Child {
 fn lines(stream: impl Read) -> impl Iterator<Item = String> {
     let lines = BufReader::new(stream).split(b'\n').map_while(Result::ok);
     lines.map(|line| String::from_utf8_lossy(&line).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_one_that_was_killed_it_is_told_that_memory_may_be_short() {
+        for (wait_status, is_memory) in [(9, true), (11, false), (1 << 8, false)] {
+            let told = told(ExitStatus::from_raw(wait_status));
+            assert_eq!(told.contains("want of memory"), is_memory, "{told}");
+        }
+    }
 }
