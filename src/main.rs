@@ -11,7 +11,9 @@ mod settings;
 mod up;
 
 use cli::Command;
+use signal_hook::consts::SIGXFSZ;
 use std::process::ExitCode;
+use std::sync::Arc;
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::{ending, outlet};
 
@@ -26,6 +28,8 @@ fn main() -> ExitCode {
     let done = |()| ExitCode::SUCCESS;
     let is_tool =
         matches!(arguments.command, Some(Command::Admin(_) | Command::Log(_) | Command::Doctor(_)));
+    // A write beyond a limit on the size of files fails, and its command says so: unhandled, the signal ends it.
+    let _as_it_was = signal_hook::flag::register(SIGXFSZ, Arc::default());
     if !is_tool {
         // In front of every thread. Where it fails all is as whoever has started this process wanted it.
         let _as_it_was = ending::unblock();

@@ -12,6 +12,9 @@ use touchline_engine::open_files;
 
 /// Cores that are busy at once when all spins: duty thread, gateway, one client.
 const CORES_TO_SPIN: usize = 3;
+/// Less memory than this may a new venue not find enough.
+const MEMORY_MIN: u64 = 320 * MIB;
+const MIB: u64 = 1 << 20;
 /// Clock sources that are read without a system call.
 const FAST_CLOCKS: [&str; 3] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page"];
 
@@ -43,6 +46,7 @@ impl Host {
         findings.extend(self.clock());
         findings.extend(self.governor(config));
         findings.extend(self.pages());
+        findings.extend(self.memory());
         findings.push(self.open_files(config, adapter));
         findings
     }
@@ -178,6 +182,33 @@ impl Host {
         } else {
             Finding::good("large pages", chosen)
         })
+    }
+
+    /// Whether the groups that this process is in, as those of a container, leave room for a venue. Nothing is told
+    /// where they do.
+    fn memory(&self) -> Option<Finding> {
+        let groups = self.read("proc/self/cgroup")?;
+        let least = groups.lines().filter_map(|line| self.allowed(line)).min()?;
+        let found = format!("{} MiB are allowed to this group (cgroup)", least / MIB);
+        let advice = "the system kills what takes more: a new venue takes some 250 MiB, 64 of them its live window, \
+                      and a full one more; allow that, or make limits.* and log.window_mib smaller";
+        (least < MEMORY_MIN).then(|| Finding::could("memory", found, advice))
+    }
+
+    /// The least memory that a group of proc(5), or one above it, may take. A container need not see those above its
+    /// own, nor its own by this name.
+    fn allowed(&self, line: &str) -> Option<u64> {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        let (root, file) = match controllers {
+            "" => ("sys/fs/cgroup", "memory.max"),
+            all if all.split(',').any(|name| name == "memory") => {
+                ("sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            }
+            _ => return None,
+        };
+        let groups = Path::new(path.trim_start_matches('/')).ancestors();
+        let limits = groups.filter_map(|group| self.read(Path::new(root).join(group).join(file)));
+        limits.filter_map(|limit| limit.parse().ok()).min()
     }
 
     /// Engine and adapter are a process each, under a limit each.
@@ -352,6 +383,32 @@ mod tests {
         for core in [None, Some(4)] {
             let found = [frequency(State::Could), files];
             assert_eq!(look(spinning(core), "2-3\n", "3\n"), found, "{core:?}");
+        }
+    }
+
+    #[test]
+    fn too_little_memory_of_a_group_or_one_above_is_told() {
+        let (little, much) = ("209715200\n", "1073741824\n");
+        let (own, above, container) = (
+            "sys/fs/cgroup/a/b/memory.max",
+            "sys/fs/cgroup/a/memory.max",
+            "sys/fs/cgroup/memory.max",
+        );
+        let old = "sys/fs/cgroup/memory/a/memory.limit_in_bytes";
+        for (groups, files, is_told) in [
+            ("0::/a/b\n", &[(own, little)][..], true),
+            ("0::/a/b\n", &[(own, "max\n"), (above, little)], true),
+            ("0::/a/b\n", &[(own, much), (above, "max\n")], false),
+            ("0::/\n", &[(container, little)], true),
+            ("0::/../../x\n", &[(container, little)], true),
+            ("4:cpu,memory:/a\n1:name=systemd:/\n0::/\n", &[(old, little)], true),
+            ("4:cpu:/a\n", &[(old, little)], false),
+            ("nothing\n", &[(own, little)], false),
+        ] {
+            let files = [&[("proc/self/cgroup", groups)], files].concat();
+            let found = Picture::new(2, &files).look(&EngineConfig::default());
+            let is_found = found.contains(&("memory", State::Could));
+            assert_eq!(is_found, is_told, "{groups} {files:?}");
         }
     }
 

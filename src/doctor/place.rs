@@ -4,6 +4,7 @@
 use super::Finding;
 use super::taken::Taken;
 use rustix::fs::{FsWord, statfs, statvfs};
+use rustix::process::{Resource, getrlimit};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,13 +27,11 @@ pub(super) fn look(data: &Path, config: &EngineConfig) -> Vec<Finding> {
     let folder = existing(data);
     let shared_memory = Path::new(SHARED_MEMORY);
     let taken = Taken::of(data, shared_memory);
-    vec![
-        data_folder(data),
-        room(&folder, shared_memory, (config, &taken)),
-        disk(&folder),
-        window(shared_memory, (config, &taken)),
-        io_uring(config),
-    ]
+    let mut findings =
+        vec![data_folder(data), room(&folder, shared_memory, (config, &taken)), disk(&folder)];
+    findings.extend(file_size(getrlimit(Resource::Fsize).current, (config, &taken)));
+    findings.extend([window(shared_memory, (config, &taken)), io_uring(config)]);
+    findings
 }
 
 /// The folder, or the nearest one above it that is there.
@@ -87,6 +86,26 @@ fn room(folder: &Path, shared_memory: &Path, (config, taken): (&EngineConfig, &T
         }
         Ok(free) => Finding::good(name, told(free, folder)),
     }
+}
+
+/// Whether the files of a venue may get as long as they are made. Nothing is told where there is no limit.
+fn file_size(limit: Option<u64>, (config, taken): (&EngineConfig, &Taken)) -> Option<Finding> {
+    let name = "file size";
+    let found = format!("no file may be longer than {} bytes (ulimit -f)", limit?);
+    let segment = taken.segment_bytes.unwrap_or(config.log.segment_mib.saturating_mul(MIB));
+    let window = match config.log.window_mib {
+        // As much as there is room for, and what it has by now.
+        0 => taken.window_in_memory.max(taken.window).max(WINDOW_BYTES_AUTO),
+        mib => mib.saturating_mul(MIB),
+    };
+    let needed = segment.max(window);
+    Some(if limit? < needed {
+        let advice = format!("ulimit -f unlimited: segments and the live window take {needed}");
+        Finding::wrong(name, found, advice)
+    } else {
+        let advice = "ulimit -f unlimited: the adapter's history and snapshots grow with the venue";
+        Finding::could(name, found, advice)
+    })
 }
 
 /// MiB that a live window of a given size takes of the data folder's disk beyond the one that lies there. One
@@ -306,6 +325,19 @@ mod tests {
         for name in ["", "data", "loop", "loop/data"] {
             assert_eq!(state(name), State::Good, "{name}");
         }
+    }
+
+    #[test]
+    fn files_that_may_not_get_as_long_as_they_are_made_are_told() {
+        let config = config(|config| (config.log.segment_mib, config.log.window_mib) = (16, 8));
+        let state = |limit, taken| file_size(limit, (&config, &taken)).map(|finding| finding.state);
+        let nothing = Taken::default();
+        assert_eq!(state(None, nothing), None);
+        assert_eq!(state(Some(16 * MIB - 1), nothing), Some(State::Wrong));
+        assert_eq!(state(Some(16 * MIB), nothing), Some(State::Could));
+        let there = Taken { segment_bytes: Some(4 * MIB), ..nothing };
+        assert_eq!(state(Some(8 * MIB), there), Some(State::Could), "the log's own segments count");
+        assert_eq!(state(Some(8 * MIB - 1), there), Some(State::Wrong), "the window");
     }
 
     #[test]

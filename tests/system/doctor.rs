@@ -265,3 +265,18 @@ fn the_doctor_counts_the_files_of_the_adapter_as_that_does() {
         assert!(line.is_some_and(|line| line.starts_with(expected)), "{text}");
     }
 }
+
+/// The trial of the disk meets the limit, too.
+#[test]
+fn a_limit_on_the_size_of_files_is_told() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let mut command = Command::new("sh");
+    command.args([
+        "-c",
+        "ulimit -f 100; exec \"$0\" doctor --data \"$1\"",
+        env!("CARGO_BIN_EXE_touchline"),
+    ]);
+    let (code, told) = outcome(command.arg(folder.path()));
+    assert_eq!(code, Some(FOUND_WRONG), "{told}");
+    assert!(told.contains("WRONG  file size"), "{told}");
+}
