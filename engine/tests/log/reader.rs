@@ -348,7 +348,9 @@ fn what_is_older_than_the_log_is_refused() {
     let incarnation = venue.log.control.incarnation();
     let seen = Position(8192);
     assert_eq!(reader.kept(incarnation, seen).unwrap(), Position(SEGMENT));
-    assert_eq!(reader.kept(Incarnation(incarnation.0 - 1), seen).unwrap(), Position(0));
+    for other in [incarnation.0 - 1, incarnation.0 + 1] {
+        assert_eq!(reader.kept(Incarnation(other), seen).unwrap(), Position(0), "{other}");
+    }
 }
 
 #[test]
@@ -498,6 +500,15 @@ fn what_a_lost_incarnation_wrote_is_not_had_where_a_later_one_happens_to_end() {
     }
     assert_eq!(reader.kept(second, Position(kept.end + 64)).unwrap().0, kept.end);
     assert_eq!(reader.kept(second, Position(begin + 8)).unwrap(), Position(0), "no position");
+    // Only an engine of a log whose copy this one is can have told of that. Where the copy ends nothing tells.
+    let (last, end) = (reader.incarnation().unwrap(), reader.watermark().0);
+    for incarnation in [last, Incarnation(last.0 + 1)] {
+        for beyond in [end - 64, end, end + 64, end + (8 << 20)] {
+            let kept = reader.has(incarnation, Position(beyond)).unwrap()
+                || reader.kept(incarnation, Position(beyond)).unwrap().0 > 0;
+            assert_eq!(kept, incarnation == last && beyond <= end, "{incarnation:?} {beyond}");
+        }
+    }
 }
 
 #[test]
