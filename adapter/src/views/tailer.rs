@@ -156,10 +156,14 @@ fn follow(
     while !stop.load(Ordering::Acquire) {
         if std::mem::replace(&mut engines, source.engines()) != engines {
             views.another_engine(|| source.watermark());
+            // It has begun by this machine's clock, whatever was set while the one before ran.
+            signs = Signs::default();
+            views.note_ahead(0);
         }
+        let begun = Instant::now();
         let alive_ms = source.alive_ms();
         views.note_alive(alive_ms);
-        if let Some(ahead_ms) = signs.look(alive_ms, Instant::now(), unix_ms) {
+        if let Some(ahead_ms) = signs.look(alive_ms, begun, || (unix_ms(), Instant::now())) {
             views.note_ahead(ahead_ms);
         }
         // Taken before the last look for a transaction: at the end of the log everything before it

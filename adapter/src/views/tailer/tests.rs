@@ -173,6 +173,21 @@ impl Site {
     }
 }
 
+/// Else all orders would come too late until it has given its second sign of life.
+#[test]
+fn another_engine_goes_by_this_machines_clock() {
+    const HOUR_NS: u64 = 3_600_000_000_000;
+    let site = site();
+    site.views.note_ahead(-3_600_000);
+    site.log.send(Next::Watermark(64)).unwrap();
+    site.wait(64, PATIENCE).unwrap();
+    assert_eq!(site.views.not_after_ns(2 * HOUR_NS), HOUR_NS);
+    site.log.send(Next::Engine(64)).unwrap();
+    site.log.send(Next::Watermark(128)).unwrap();
+    site.wait(128, PATIENCE).unwrap();
+    assert_eq!(site.views.not_after_ns(2 * HOUR_NS), 2 * HOUR_NS);
+}
+
 #[test]
 fn transactions_and_the_watermark_move_the_views() {
     let site = site();
