@@ -16,7 +16,7 @@ use kept::KeptSettings;
 use signal_hook::consts::SIGCHLD;
 use signal_hook::iterator::Signals;
 use std::ffi::{OsStr, OsString};
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
@@ -29,9 +29,9 @@ use std::time::{Duration, Instant};
 use suspicion::Suspicion;
 use touchline_adapter::front::{FrontError, check_free};
 use touchline_engine::pid_file::PidFile;
-use touchline_engine::{has_engine, has_log};
+use touchline_engine::{has_engine, has_log, last_engine};
 use touchline_protocol::causes::with_causes;
-use touchline_protocol::{ending, outlet};
+use touchline_protocol::{ending, outlet, regular_file};
 
 /// A child that has not ended this long after SIGTERM is killed.
 const END_LIMIT: Duration = Duration::from_secs(20);
@@ -42,11 +42,15 @@ const LAST_LINES: Duration = Duration::from_millis(50);
 /// Longest wait for that: a process that they have left behind may keep their output open.
 const LAST_LINES_MAX: Duration = Duration::from_secs(2);
 
-/// Longest time that an adapter whose supervisor was killed keeps its address: it answers what it has begun.
-const LAST_ADAPTER_ENDS: Duration = Duration::from_secs(6);
+/// Longest time that an adapter whose supervisor was killed keeps its address: it answers what it has begun. The engine
+/// beside it has closed its log long before.
+const LAST_ONE_ENDS: Duration = Duration::from_secs(6);
 
-/// Pause between two looks whether the address is free.
+/// Pause between two looks whether they have ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// The file with the supervisor's process id, in the data folder.
+const PID_FILE: &str = "up.pid";
 
 /// What the supervisor waits for.
 enum Notice {
@@ -75,14 +79,17 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
     let data = &arguments.data.data;
     touchline_engine::check_data_path(data)?;
     outlet::begin();
-    await_address(arguments.front.http, data)?;
+    let (sender, notices) = channel();
+    watch_signals(sender.clone())?;
+    if !await_last(arguments.front.http, data, &notices)? {
+        say!("ended");
+        return Ok(());
+    }
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(data)
         .with_context(|| format!("cannot make the data folder {}", data.display()))?;
-    let (sender, notices) = channel();
-    watch_signals(sender.clone())?;
     let mut supervisor = Supervisor {
         engine: Child::new(Role::Engine, engine_arguments(arguments, &kept), sender.clone()),
         adapter: Child::new(Role::Adapter, adapter_arguments(arguments, &kept), sender),
@@ -96,27 +103,52 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
     Ok(())
 }
 
-/// The adapter starts behind the engine, which has made the venue, or taken binary sessions, by then: so whether it can
+/// Waits for what a supervisor that was killed has left, which ends by itself; false if told to end meanwhile. The
+/// adapter starts behind the engine, which has made the venue, or taken binary sessions, by then: so whether it can
 /// listen is asked first.
-fn await_address(address: SocketAddr, data: &Path) -> Result<()> {
+fn await_last(address: SocketAddr, data: &Path, notices: &Receiver<Notice>) -> Result<bool> {
     let is_new = !has_log(data)?;
-    let last = Instant::now() + LAST_ADAPTER_ENDS;
+    let last = Instant::now() + LAST_ONE_ENDS;
     let mut is_told = false;
-    // Beside an engine that runs there, that is what the new one tells.
-    while is_new || !has_engine(data) {
-        let Err(error) = check_free(address) else { break };
-        let is_taken = matches!(&error, FrontError::Listen { source, .. } if source.kind() == ErrorKind::AddrInUse);
-        if is_new || !is_taken || Instant::now() >= last {
-            let advice = "the adapter would not start: choose another address with --http";
-            return Err(Error::from(error).context(advice));
-        }
+    loop {
+        let is_over = Instant::now() >= last;
+        let what = if !is_new && has_engine(data) {
+            // Beside an engine that runs there, that is what the new one tells.
+            if is_over || !is_supervisor_gone(data) {
+                return Ok(true);
+            }
+            "the last engine".to_owned()
+        } else {
+            let Err(error) = check_free(address) else { return Ok(true) };
+            let is_taken = matches!(&error, FrontError::Listen { source, .. } if source.kind() == ErrorKind::AddrInUse);
+            if is_new || !is_taken || is_over {
+                let advice = "the adapter would not start: choose another address with --http";
+                return Err(Error::from(error).context(advice));
+            }
+            format!("what has {address}, as the last adapter may,")
+        };
         if !is_told {
             is_told = true;
-            say!("{address} is taken: waiting, as it may be by the last adapter, which ends");
+            say!("waiting for {what} to end");
         }
-        thread::sleep(LOOK_AGAIN);
+        match notices.recv_timeout(LOOK_AGAIN) {
+            Ok(Notice::End) => return Ok(false),
+            Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
-    Ok(())
+}
+
+/// True if the supervisor that has started the engine on the data folder runs no more: another process has taken over
+/// the engine, which ends then. Nobody knows of one that has written no process id.
+fn is_supervisor_gone(data: &Path) -> bool {
+    let text = regular_file::read_to_string(&data.join(PID_FILE)).unwrap_or_default();
+    let (Ok(supervisor), Some(engine)) = (text.trim().parse::<u32>(), last_engine(data)) else {
+        return false;
+    };
+    let status = fs::read_to_string(format!("/proc/{engine}/status")).unwrap_or_default();
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+    parent.and_then(|parent| parent.trim().parse().ok()) != Some(supervisor)
 }
 
 fn watch_signals(sender: Sender<Notice>) -> Result<()> {
@@ -203,7 +235,7 @@ impl Supervisor {
         self.engine.remove_argument(ACCEPT_LOSS);
         self.engine.add_argument(MUST_EXIST.into());
         // Now that the engine holds the data folder's lock: a second supervisor never touches the first one's.
-        let _pid_file = PidFile::write(arguments.data.data.join("up.pid"));
+        let _pid_file = PidFile::write(arguments.data.data.join(PID_FILE));
         self.adapter.start()?;
         match self.await_first_start(Role::Adapter)? {
             FirstStart::Ready => {}

@@ -30,5 +30,6 @@ pub mod snapshot;
 
 pub use master_key::check_master_key;
 pub use process::{
-    EngineOptions, check_data_path, check_definition, check_new_log, has_engine, has_log, run,
+    EngineOptions, check_data_path, check_definition, check_new_log, has_engine, has_log,
+    last_engine, run,
 };

@@ -42,7 +42,7 @@ use touchline_protocol::message::command::{EngineStarted, Limits, SetLimits, Set
 use touchline_protocol::message::decode::{self, Command};
 use touchline_protocol::ring::SessionEnd;
 use touchline_protocol::units::{Incarnation, Position, SessionId};
-use touchline_protocol::{ending, outlet};
+use touchline_protocol::{ending, outlet, regular_file};
 
 const MIB: u64 = 1 << 20;
 const NS_PER_MS: u64 = 1_000_000;
@@ -385,6 +385,12 @@ pub fn has_log(data: &Path) -> Result<bool, DiskError> {
 #[must_use]
 pub fn has_engine(data: &Path) -> bool {
     is_held(&data.join(LOCK_FILE))
+}
+
+/// The process id of the last engine that has locked the data folder, if that could be written.
+#[must_use]
+pub fn last_engine(data: &Path) -> Option<u32> {
+    regular_file::read_to_string(&data.join(LOCK_FILE)).ok()?.trim().parse().ok()
 }
 
 fn open_log(options: &EngineOptions, core: &mut Core, table_seed: u64) -> Result<(Log, Defined)> {

@@ -9,7 +9,8 @@ use super::random::Random;
 use super::raw_session::{dial, is_closed};
 use super::trader::{Balances, Trader, balances_of};
 use super::venue::{Venue, borrowed};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Signal, getppid, kill_process_group};
 use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
 use std::io::Write as _;
@@ -401,9 +402,45 @@ fn a_later_start_waits_for_the_last_adapter_to_end() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("its address").to_string();
     let data = venue.data().to_str().expect("temporary folders have plain names");
-    let mut process = Process::start(&["up", "--data", data, "--http", &address]);
-    process.wait_for(0, "line that tells it", |line| line.starts_with(&address));
+    let start = || {
+        let process = Process::start(&["up", "--data", data, "--http", &address]);
+        process.wait_for(0, "line that tells it", |line| line.contains(&address));
+        process
+    };
+    // Who is told to end meanwhile ends as at any other time.
+    let mut told_to_end = start();
+    told_to_end.signal(Signal::TERM);
+    assert!(told_to_end.wait_for_end().success());
+    let mut process = start();
     drop(taken);
+    process.wait_for(0, "ready line", |line| line.trim() == "ready");
+    process.signal(Signal::TERM);
+    assert!(process.wait_for_end().success());
+}
+
+/// The engine of a supervisor that was killed ends, too, and keeps the data folder until it has.
+#[test]
+fn a_later_start_waits_for_the_last_engine_to_end() {
+    let mut venue = Venue::up(&[]);
+    assert!(venue.stop_up(Signal::TERM).success());
+    // This process stands for that engine.
+    let (engine, parent) = (std::process::id(), getppid().expect("it has one").as_raw_pid());
+    fs::write(venue.data().join("lock"), engine.to_string()).expect("it can be written");
+    let lock = File::open(venue.data().join("lock")).expect("it is there");
+    flock(&lock, FlockOperation::NonBlockingLockExclusive).expect("nobody has it");
+    let supervised_by = |pid: String| {
+        fs::write(venue.data().join("up.pid"), pid).expect("it can be written");
+    };
+    let data = venue.data().to_str().expect("temporary folders have plain names");
+    let arguments = ["up", "--data", data, "--http", "127.0.0.1:0"];
+    supervised_by(parent.to_string());
+    let output = refused(&arguments.map(str::to_owned));
+    assert!(output.contains("another engine runs") && !output.contains("waiting"), "{output}");
+    // Another one has taken it over.
+    supervised_by(engine.to_string());
+    let mut process = Process::start(&arguments);
+    process.wait_for(0, "line that tells it", |line| line == "waiting for the last engine to end");
+    drop(lock);
     process.wait_for(0, "ready line", |line| line.trim() == "ready");
     process.signal(Signal::TERM);
     assert!(process.wait_for_end().success());
