@@ -50,7 +50,9 @@ use self::{
     live::NewWindow,
     storage::{FileStorage, Storage},
 };
-use crate::recovery::{self, Progress, Recovered, RecoveryError, Replayed, StartReport};
+use crate::recovery::{
+    self, Progress, Recovered, RecoveryError, Replayed, StartReport, note_place,
+};
 
 /// How long nothing is appended before an attest record is wanted.
 const ATTEST_AFTER: Duration = Duration::from_secs(1);
@@ -232,6 +234,7 @@ fn begin(
     let incarnation = writer.append_record(FrameKind::Incarnation, recovered.last_time_ns);
     incarnation.map_err(io::Error::other)?;
     keeper.flush()?;
+    note_place(&options.data, &report.folder);
     live::publish(&report.folder)?;
     // Other places of the window hold nothing any more.
     for folder in recovered.folders.to_search()? {

@@ -68,6 +68,7 @@ pub(crate) use self::{
     leases::Leases,
     leftover::FATAL,
     mark::{check_no_log_is_lost, of_another_log, put_whole},
+    other_user::note_place,
     replay::same_events,
     report::Findings,
     segments::{Segments, segment_numbers},

@@ -237,15 +237,15 @@ pub enum RecoveryError {
         "the last engine ran as user {user}, did not end in order, and may have left its live window in {}, where this \
          user cannot look: what it acknowledged may be there alone; start as that user, or, if that folder is not \
          there or what is not on disk may be lost, remove {} to go on from the disk alone",
-        folder.display(), socket.display()
+        folder.display(), listed(told_by)
     )]
     WindowUnseen {
         /// Its folder.
         folder: PathBuf,
         /// The number of that user.
         user: u32,
-        /// The socket of that engine, which tells who ran it.
-        socket: PathBuf,
+        /// The files of the data folder that tell who ran it.
+        told_by: Vec<PathBuf>,
     },
     /// Window and disk differ where both must hold the same.
     #[error(

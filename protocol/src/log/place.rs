@@ -74,9 +74,15 @@ impl WindowFolders {
     /// # Errors
     /// If that cannot be looked at.
     pub fn of_user(&self, user: u32) -> io::Result<Option<PathBuf>> {
-        let folder = folder_of(&self.root, user);
+        let is_there = belongs_to(&folder_of(&self.root, user), user)?;
+        Ok(is_there.then(|| self.place_of(user)))
+    }
+
+    /// The same, whether or not that user has folders there.
+    #[must_use]
+    pub fn place_of(&self, user: u32) -> PathBuf {
         let key = self.shared_memory.file_name().unwrap_or_default();
-        Ok(belongs_to(&folder, user)?.then(|| folder.join(key)))
+        folder_of(&self.root, user).join(key)
     }
 }
 
