@@ -7,7 +7,7 @@ use std::{
     fs::{self, File},
     io::{self, Read as _, Write as _},
     os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use rustix::process::getuid;
@@ -80,6 +80,7 @@ fn check_none_but_of(data: &Path, folders: &WindowFolders, own: u32) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
     use touchline_protocol::log::place::user_folder;
 
     /// A data folder with the socket of an engine of this user, and where its window lies in shared memory.
