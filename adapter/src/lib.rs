@@ -4,6 +4,7 @@
 pub mod api_error;
 pub mod auth;
 mod calendar;
+mod clock;
 pub mod config;
 pub mod documentation;
 pub mod front;

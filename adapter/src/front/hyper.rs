@@ -31,6 +31,7 @@ use super::gate::Gate;
 use super::header_names;
 use super::quoted_query;
 use super::socket::{Progress, Socket, Timeouts};
+use crate::clock::unix_ns;
 use crate::http::{Answer, Completion, Fault, Headers, Method, Reply, Request, Rest, Service};
 
 /// What all connections of a front share.
@@ -153,7 +154,7 @@ impl Connection {
             headers: copy_headers(&head),
             body,
             peer: self.peer,
-            arrived_ns: faults::unix_ns(),
+            arrived_ns: unix_ns(),
             arrived: std::time::Instant::now(),
         })
     }

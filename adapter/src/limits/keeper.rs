@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use touchline_protocol::regular_file;
@@ -19,6 +19,7 @@ use super::bans::{Bans, FILE_BYTES_MAX};
 use super::key_addresses::{
     KEY_ADDRESSES_BYTES_MAX, KEY_ADDRESSES_FILE, KeyAddresses, KeyAddressesError,
 };
+use crate::clock::unix_ms;
 use crate::notice::alert;
 
 /// Shortest time between two writes of the bans, and between two looks at the lists' file.
@@ -157,8 +158,7 @@ impl BansFile {
         };
         // A line that is no text is no ban.
         let text = String::from_utf8_lossy(&bytes);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let (bans, bad_lines) = Bans::from_text(&text, now.as_millis() as u64);
+        let (bans, bad_lines) = Bans::from_text(&text, unix_ms());
         if bad_lines > 0 {
             alert!("adapter: {}: {bad_lines} lines are no bans", self.0.display());
         }
@@ -271,7 +271,7 @@ mod tests {
     }
 
     fn now_ms() -> u64 {
-        SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
+        unix_ms()
     }
 
     #[test]

@@ -5,13 +5,14 @@ use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 use touchline_protocol::client::Reply;
 use touchline_protocol::units::KeyId;
 
 use super::{Decision, Done, Doubt, Ended, Outcome, Traffic};
+use crate::clock::unix_ns;
 
 /// One of them.
 pub(super) struct Command<T: Traffic> {
@@ -200,9 +201,4 @@ impl<T: Traffic> Pending<T> {
     fn table(&self) -> MutexGuard<'_, Table<T>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn unix_ns() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

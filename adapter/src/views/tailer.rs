@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use touchline_protocol::log::control::LogState;
@@ -17,6 +17,7 @@ use super::engine_clock::Signs;
 use super::error::FoldError;
 use super::state::State;
 use super::{Pause, Views};
+use crate::clock::unix_ms;
 use crate::history::writer::{Fate, Gate};
 
 /// Longest sleep of the tailer: waiters are given up at most this much behind their deadline.
@@ -213,11 +214,6 @@ fn follow(
         }
     }
     Ok(())
-}
-
-fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// How one go along the log ended.

@@ -19,6 +19,7 @@ use super::super::head::{Framing, framing};
 use super::super::places::Place;
 use super::Shared;
 use super::lines::{self, Line};
+use crate::clock::unix_ns;
 use crate::http::{Answer, Completion, Fault, Headers, Method, Reply, Request, Rest};
 
 /// Header lines that one answer has room for.
@@ -141,7 +142,7 @@ impl Served {
             headers,
             body,
             peer: self.peer,
-            arrived_ns: faults::unix_ns(),
+            arrived_ns: unix_ns(),
             arrived: Instant::now(),
         })
     }
