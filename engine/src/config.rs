@@ -10,7 +10,6 @@ mod limits;
 pub use definition::{
     AccountSection, AssetSection, Decimal, ExchangeSection, OrderTypes, SymbolSection, spellings,
 };
-pub(crate) use limits::judged;
 pub use limits::{LimitsSection, limit_key, no_memory};
 
 use serde::de::Error as _;

@@ -26,10 +26,10 @@ pub use self::replica::Replica;
 pub(crate) use self::replica::{reapply, table_seed};
 use self::window::check_left;
 pub use self::window::{EngineState, WindowSeen, check_window};
-use crate::log::{lock::is_held, storage::Storage};
+use crate::log::storage::Storage;
 use crate::recovery::{
-    EndReason, Fault, LOCK_FILE, Leases, RecoveryError, Segments, Visit, Walked, attested_by_page,
-    fault, of_another_log, search_beyond, walk,
+    EndReason, Fault, Leases, RecoveryError, Segments, Visit, Walked, attested_by_page, fault,
+    has_engine, of_another_log, search_beyond, walk,
 };
 use crate::snapshot::{Attesting, Listed, Witness, list_in};
 
@@ -144,7 +144,7 @@ pub fn inspect(
     let reader = LogReader::open(data, Follow::Durable)?;
     let window = WindowSeen::of(&reader);
     let is_seen = window.is_some_and(|window| window.engine != EngineState::Gone);
-    let has_unseen_engine = !is_seen && is_held(&data.join(LOCK_FILE));
+    let has_unseen_engine = !is_seen && has_engine(data);
     let segments = segments_for_reading(data)?;
     let other_window = match &window {
         Some(seen) if !seen.is_running() => {

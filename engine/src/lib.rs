@@ -29,7 +29,5 @@ mod side;
 pub mod snapshot;
 
 pub use master_key::check_master_key;
-pub use process::{
-    EngineOptions, check_data_path, check_definition, check_new_log, has_engine, has_log,
-    last_engine, run,
-};
+pub use process::{EngineOptions, check_data_path, check_definition, check_new_log, has_log, run};
+pub use recovery::{has_engine, last_engine};

@@ -10,7 +10,6 @@ use crate::genesis::{Genesis, finer_than_amounts, is_whole_in, symbol_filters, u
 use crate::huge_pages::use_huge_pages;
 use crate::inspect::reapply;
 use crate::log::disk::disk_error;
-use crate::log::lock::is_held;
 use crate::log::{self, DiskError, KeeperHandle, Log, LogOptions, LogWriter};
 use crate::master_key;
 use crate::notice::{alert, say};
@@ -18,7 +17,7 @@ use crate::open_files;
 use crate::pid_file::PidFile;
 use crate::quarantine::Quarantine;
 use crate::recovery::{
-    LOCK_FILE, Progress, RecoveryError, Replayed, StartReport, check_no_log_is_lost,
+    Progress, RecoveryError, ReplayFault, Replayed, StartReport, check_no_log_is_lost,
 };
 use crate::snapshot::{SnapshotContent, SnapshotSchedule};
 use anyhow::{Context as _, Result, ensure};
@@ -42,7 +41,7 @@ use touchline_protocol::message::command::{EngineStarted, Limits, SetLimits, Set
 use touchline_protocol::message::decode::{self, Command};
 use touchline_protocol::ring::SessionEnd;
 use touchline_protocol::units::{Incarnation, Position, SessionId};
-use touchline_protocol::{ending, outlet, regular_file};
+use touchline_protocol::{ending, outlet};
 
 const MIB: u64 = 1 << 20;
 const NS_PER_MS: u64 = 1_000_000;
@@ -103,7 +102,7 @@ impl Replayed for CoreReplay<'_> {
         time_ns: u64,
         command: &[u8],
         area: &mut [u8],
-    ) -> Result<(usize, u16), String> {
+    ) -> Result<(usize, u16), ReplayFault> {
         let bytes = command;
         let command = decode::command(bytes).map_err(|error| error.to_string())?;
         let header = command.header();
@@ -379,18 +378,6 @@ pub fn has_log(data: &Path) -> Result<bool, DiskError> {
         Err(error) => Err(disk_error("listing", &folder)(error)),
         Ok(names) => Ok(names.iter().any(|name| segment_number(name).is_some())),
     }
-}
-
-/// True while an engine runs on the data folder, as far as this user can see.
-#[must_use]
-pub fn has_engine(data: &Path) -> bool {
-    is_held(&data.join(LOCK_FILE))
-}
-
-/// The process id of the last engine that has locked the data folder, if that could be written.
-#[must_use]
-pub fn last_engine(data: &Path) -> Option<u32> {
-    regular_file::read_to_string(&data.join(LOCK_FILE)).ok()?.trim().parse().ok()
 }
 
 fn open_log(options: &EngineOptions, core: &mut Core, table_seed: u64) -> Result<(Log, Defined)> {

@@ -58,7 +58,7 @@ pub use self::{
     error::RecoveryError,
     left_window::check_window,
     leftover::Poison,
-    replay::{NothingToReplay, Progress, Replayed},
+    replay::{NothingToReplay, Progress, ReplayFault, Replayed},
     report::StartReport,
     tail::Dropped,
 };
@@ -239,7 +239,7 @@ pub(crate) fn compare_window(
 /// another start has brought all of it to disk, or somebody has removed the window's file. One that a start cannot
 /// judge is for that to tell; that of an engine that runs moves, and whoever looks sees as much on disk.
 pub(crate) fn attested_by_page(data: &Path, shared_memory: &Path, identity: &LogIdentity) -> u64 {
-    if is_held(&data.join(LOCK_FILE)) {
+    if has_engine(data) {
         return 0;
     }
     let window = look_at_window(data, shared_memory, identity).ok().flatten();
@@ -317,6 +317,18 @@ fn check_options(options: &LogOptions) -> Result<(), RecoveryError> {
 }
 
 /// Makes the data folder if need be and locks it. Nothing else of it is touched before both locks are held.
+/// True while an engine runs on the data folder, as far as this user can see.
+#[must_use]
+pub fn has_engine(data: &Path) -> bool {
+    is_held(&data.join(LOCK_FILE))
+}
+
+/// The process id of the last engine that has locked the data folder, if that could be written.
+#[must_use]
+pub fn last_engine(data: &Path) -> Option<u32> {
+    regular_file::read_to_string(&data.join(LOCK_FILE)).ok()?.trim().parse().ok()
+}
+
 fn lock_data(data: &Path) -> Result<DataLock, RecoveryError> {
     let segments = segment_folder(data);
     for folder in [data, &segments] {

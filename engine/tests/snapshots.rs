@@ -20,7 +20,7 @@ use touchline_engine::config::EngineConfig;
 use touchline_engine::genesis::Genesis;
 use touchline_engine::inspect::Replica;
 use touchline_engine::log::{self, Environment, Log, LogOptions, WindowPlace};
-use touchline_engine::recovery::Replayed;
+use touchline_engine::recovery::{ReplayFault, Replayed};
 use touchline_engine::snapshot::{
     Made, MakeError, MakeOptions, PruneError, SnapshotFault, list, load, make, prune,
 };
@@ -70,12 +70,12 @@ impl Replayed for Apply<'_> {
         time_ns: u64,
         command: &[u8],
         area: &mut [u8],
-    ) -> Result<(usize, u16), String> {
+    ) -> Result<(usize, u16), ReplayFault> {
         let command = decode::command(command).map_err(|error| error.to_string())?;
         let mut outbox = Outbox::new(area);
         match self.0.apply(&Context { position, time_ns }, &command, &mut outbox) {
             Ok(Applied::Committed) => Ok((outbox.len(), outbox.count())),
-            other => Err(format!("{other:?}")),
+            other => Err(format!("{other:?}").into()),
         }
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn run(data: &Path, until: Option<u64>, json: bool) -> Result<ExitCod
                 "position": replica.position().0,
                 "stateHash": format!("{hash:016x}"),
                 "different": different.as_ref().map(|(position, why)| {
-                    json!({"position": position.0, "why": why})
+                    json!({"position": position.0, "why": why.to_string()})
                 }),
             })
         );

@@ -9,7 +9,7 @@ use touchline_core::{Applied, Context, Core, Outbox};
 use touchline_engine::config::EngineConfig;
 use touchline_engine::genesis::Genesis;
 use touchline_engine::log::{self, Environment, LogOptions, LogWriter};
-use touchline_engine::recovery::Replayed;
+use touchline_engine::recovery::{ReplayFault, Replayed};
 use touchline_protocol::log::place::SHARED_MEMORY;
 use touchline_protocol::message::command::{CancelOrder, CommandHeader, Logon, NewOrder};
 use touchline_protocol::message::decode::{self, Command, Event};
@@ -133,9 +133,9 @@ impl Replayed for Apply<'_> {
         time_ns: u64,
         command: &[u8],
         area: &mut [u8],
-    ) -> Result<(usize, u16), String> {
+    ) -> Result<(usize, u16), ReplayFault> {
         let command = decode::command(command).map_err(|error| error.to_string())?;
-        apply(self.0, &Context { position, time_ns }, &command, area)
+        Ok(apply(self.0, &Context { position, time_ns }, &command, area)?)
     }
 }
 

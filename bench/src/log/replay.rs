@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use serde::Serialize;
 use touchline_core::{Context, Core};
-use touchline_engine::recovery::Replayed;
+use touchline_engine::recovery::{ReplayFault, Replayed};
 use touchline_protocol::log::MAX_FRAME_BYTES;
 use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::message::decode::{self, Command};
@@ -138,7 +138,7 @@ impl Replayed for Timed<'_> {
         time_ns: u64,
         command: &[u8],
         area: &mut [u8],
-    ) -> Result<(usize, u16), String> {
+    ) -> Result<(usize, u16), ReplayFault> {
         if self.left == self.timed {
             self.begin = Some(Instant::now());
         }

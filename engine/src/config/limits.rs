@@ -58,13 +58,6 @@ pub fn no_memory(command: &Command<'_>, reason: RejectReason, detail: u32) -> Op
         .then(|| format!("{}: {NO_MEMORY}", command.name()))
 }
 
-/// What is to be thought of a log of which a command that was accepted once is not decided so again, for this reason.
-pub(crate) fn judged(why: &str) -> String {
-    let is_other = !why.ends_with(NO_MEMORY);
-    let judgement = "; this build does not decide as the one that wrote the log: use that one";
-    format!("{why}{}", if is_other { judgement } else { "" })
-}
-
 /// Section `[limits]`: capacities, logged; a start with other values logs the change.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -176,6 +169,7 @@ impl LimitsSection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recovery::ReplayFault;
     use touchline_protocol::message::command::{SetLimits, SetRecordLimits};
 
     #[test]
@@ -211,11 +205,8 @@ mod tests {
         ] {
             let told = no_memory(&command, reason, detail);
             assert_eq!(told.is_some(), is_memory, "{command:?} {detail}");
-            let why = told.unwrap_or_else(|| "it is rejected".to_owned());
-            assert_eq!(
-                judged(&why).contains("another build") || judged(&why).contains("this build"),
-                !is_memory
-            );
+            let fault = ReplayFault::rejected(&command, reason, detail);
+            assert_eq!(fault.judgement().contains("this build"), !is_memory);
         }
     }
 

@@ -6,8 +6,7 @@ use touchline_protocol::log::{MAX_FRAME_BYTES, transaction::Transaction};
 use touchline_protocol::message::decode::Command;
 use touchline_protocol::units::Position;
 
-use crate::config::no_memory;
-use crate::recovery::same_events;
+use crate::recovery::{ReplayFault, same_events};
 
 /// A core that follows a log.
 #[derive(Debug)]
@@ -46,7 +45,7 @@ impl Replica {
     ///
     /// # Errors
     /// If this build decides it otherwise than the one that wrote the log; nothing more may be applied.
-    pub fn apply(&mut self, transaction: &Transaction<'_>) -> Result<(), String> {
+    pub fn apply(&mut self, transaction: &Transaction<'_>) -> Result<(), ReplayFault> {
         let command = transaction.command().map_err(|error| error.to_string())?;
         let context = Context { position: transaction.position(), time_ns: transaction.time_ns() };
         let area: &mut [u8] = bytemuck::cast_slice_mut(&mut self.area);
@@ -89,17 +88,14 @@ pub(crate) fn reapply(
     context: &Context,
     command: &Command<'_>,
     area: &mut [u8],
-) -> Result<(usize, u16), String> {
+) -> Result<(usize, u16), ReplayFault> {
     if context.time_ns < core.last_time_ns() {
-        return Err(format!("time goes back to {} ns", context.time_ns));
+        return Err(format!("time goes back to {} ns", context.time_ns).into());
     }
     let mut outbox = Outbox::new(area);
     match core.apply(context, command, &mut outbox) {
         Ok(Applied::Committed) => Ok((outbox.len(), outbox.count())),
-        Ok(Applied::Valid) => Err(format!("{} changes nothing", command.name())),
-        Err(Reject { reason, detail, .. }) => Err(no_memory(command, reason, detail)
-            .unwrap_or_else(|| {
-                format!("{} is rejected: {reason:?} (detail {detail})", command.name())
-            })),
+        Ok(Applied::Valid) => Err(format!("{} changes nothing", command.name()).into()),
+        Err(Reject { reason, detail, .. }) => Err(ReplayFault::rejected(command, reason, detail)),
     }
 }

@@ -13,8 +13,7 @@ use touchline_protocol::log::{
 };
 use touchline_protocol::regular_file;
 
-use super::chain::EndReason;
-use crate::config::judged;
+use super::{chain::EndReason, replay::ReplayFault};
 use crate::log::{DiskError, lock::WindowIsLocked};
 
 /// Why the log is not opened.
@@ -352,9 +351,9 @@ pub enum RecoveryError {
     },
     /// The log does not replay to itself.
     #[error(
-        "{} offset {offset} (position {position}): {}",
+        "{} offset {offset} (position {position}): {why}{}",
         path.display(),
-        judged(why)
+        why.judgement()
     )]
     Replay {
         /// The segment.
@@ -364,7 +363,7 @@ pub enum RecoveryError {
         /// Position of the transaction.
         position: u64,
         /// What is different.
-        why: String,
+        why: ReplayFault,
     },
 }
 

@@ -6,9 +6,10 @@ use std::{io, path::Path};
 use rustix::fs::{Access, access};
 use touchline_protocol::log::control::{CONTROL_FILE, WINDOW_FILE};
 
-use super::{LOCK_FILE, RecoveryError, leftover::named, look_at_window, other_user, window_places};
+use super::{
+    RecoveryError, has_engine, leftover::named, look_at_window, other_user, window_places,
+};
 use crate::inspect::segments_for_reading;
-use crate::log::lock::is_held;
 
 /// Looks at the windows of the log in the data folder `data`, of an engine that has ended or of one that runs, as a
 /// start would; `shared_memory` is [`touchline_protocol::log::place::SHARED_MEMORY`] or what stands for it.
@@ -18,7 +19,7 @@ use crate::log::lock::is_held;
 pub fn check_window(data: &Path, shared_memory: &Path) -> Result<(), RecoveryError> {
     let identity = segments_for_reading(data)?.identity;
     let found = look_at_window(data, shared_memory, &identity)?;
-    if found.as_ref().is_none_or(|window| !window.counts) && !is_held(&data.join(LOCK_FILE)) {
+    if found.as_ref().is_none_or(|window| !window.counts) && !has_engine(data) {
         let (folders, _) = window_places(data, &identity, shared_memory)?;
         other_user::check_none(data, &folders)?;
     }

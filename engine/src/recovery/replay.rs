@@ -7,12 +7,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+use thiserror::Error;
 use touchline_protocol::{
     log::{MAX_FRAME_BYTES, transaction::Transaction},
+    message::{decode::Command, enums::RejectReason},
     units::Position,
 };
 
 use super::{RecoveryError, chain::transactions, segments::Segments};
+use crate::config::no_memory;
 use crate::snapshot::SnapshotContent;
 
 /// How often a long replay tells how far it is.
@@ -52,7 +55,49 @@ pub trait Replayed {
         time_ns: u64,
         command: &[u8],
         outbox: &mut [u8],
-    ) -> Result<(usize, u16), String>;
+    ) -> Result<(usize, u16), ReplayFault>;
+}
+
+/// Why a command that was accepted once is not decided so again.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ReplayFault {
+    /// The venue's limits are sound, and there is no memory for them.
+    #[error("{0}")]
+    NoMemory(String),
+    /// This build does not decide as the one that wrote the log.
+    #[error("{0}")]
+    Different(String),
+}
+
+impl ReplayFault {
+    /// Of a command that is rejected.
+    #[must_use]
+    pub fn rejected(command: &Command<'_>, reason: RejectReason, detail: u32) -> Self {
+        no_memory(command, reason, detail).map_or_else(
+            || {
+                let name = command.name();
+                Self::Different(format!("{name} is rejected: {reason:?} (detail {detail})"))
+            },
+            Self::NoMemory,
+        )
+    }
+
+    /// What is to be thought of the log, or this build, behind the fault's own text.
+    #[must_use]
+    pub const fn judgement(&self) -> &'static str {
+        match self {
+            Self::NoMemory(_) => "",
+            Self::Different(_) => {
+                "; this build does not decide as the one that wrote the log: use that one"
+            }
+        }
+    }
+}
+
+impl From<String> for ReplayFault {
+    fn from(why: String) -> Self {
+        Self::Different(why)
+    }
 }
 
 /// What a log is opened with that is to be new: one that holds anything is refused.
@@ -66,8 +111,8 @@ impl Replayed for NothingToReplay {
         _: u64,
         _: &[u8],
         _: &mut [u8],
-    ) -> Result<(usize, u16), String> {
-        Err(format!("a new log has a transaction at {position}"))
+    ) -> Result<(usize, u16), ReplayFault> {
+        Err(format!("a new log has a transaction at {position}").into())
     }
 }
 
@@ -160,7 +205,7 @@ impl<'state, R: Replayed> Replay<'state, R> {
         Ok(())
     }
 
-    fn compare(&mut self, transaction: &Transaction<'_>) -> Result<(), String> {
+    fn compare(&mut self, transaction: &Transaction<'_>) -> Result<(), ReplayFault> {
         let outbox: &mut [u8] = bytemuck::cast_slice_mut(&mut self.outbox);
         let (length, count) = self.state.replay(
             transaction.position(),
@@ -168,7 +213,7 @@ impl<'state, R: Replayed> Replay<'state, R> {
             transaction.command_bytes(),
             outbox,
         )?;
-        same_events(transaction, &outbox[..length], count)
+        Ok(same_events(transaction, &outbox[..length], count)?)
     }
 }
 

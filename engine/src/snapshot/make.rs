@@ -27,14 +27,13 @@ use touchline_protocol::units::Position;
 use super::file::{BlockWriter, SnapshotFault};
 use super::folder::{Restored, check_in_log, positions, restore_newest, snapshot_folder};
 use super::paced::{Paced, SYNC_BYTES};
-use crate::config::judged;
 use crate::inspect::{
     Replica, Verdict, check_window, inspect_end, segments_for_reading, table_seed,
 };
 use crate::log::disk::{DiskError, disk_error};
 use crate::log::lock::FolderLock;
 use crate::log::storage::FileStorage;
-use crate::recovery::{EndReason, RecoveryError, Segments};
+use crate::recovery::{EndReason, RecoveryError, ReplayFault, Segments};
 
 /// Nice value of a process that makes snapshots beside an engine: the lowest priority.
 const LOWEST_PRIORITY: i32 = 19;
@@ -103,12 +102,12 @@ pub enum MakeError {
     #[error("no engine has started on this log yet: there is nothing to go on from")]
     NoVenue,
     /// This build does not decide as the one that wrote the log.
-    #[error("at position {position}: {}", judged(why))]
+    #[error("at position {position}: {why}{}", why.judgement())]
     Replay {
         /// Where the transaction begins.
         position: Position,
         /// What is different.
-        why: String,
+        why: ReplayFault,
     },
 }
 

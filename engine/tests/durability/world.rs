@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 use touchline_engine::log::{Environment, Log, LogOptions, WindowPlace, open_in};
-use touchline_engine::recovery::{RecoveryError, Replayed};
+use touchline_engine::recovery::{RecoveryError, ReplayFault, Replayed};
 use touchline_engine::snapshot::SnapshotContent;
 use touchline_protocol::log::{
     SEGMENT_FOLDER, WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES, segment_path,
@@ -101,7 +101,7 @@ impl Replayed for History {
         time_ns: u64,
         command: &[u8],
         outbox: &mut [u8],
-    ) -> Result<(usize, u16), String> {
+    ) -> Result<(usize, u16), ReplayFault> {
         // Commands that are new, and some that lie at the end of a piece of the log, come without.
         if let Some(shown) = self.shown.get_mut().pop_front() {
             assert!(shown == command, "at {}: another command was shown", position.0);

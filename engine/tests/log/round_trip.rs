@@ -4,7 +4,7 @@ use std::{fs, iter, sync::Arc, time::Duration};
 
 use touchline_engine::{
     log::{BeginError, WindowPlace, storage::FileStorage},
-    recovery::{RecoveryError, Replayed},
+    recovery::{RecoveryError, ReplayFault, Replayed},
 };
 use touchline_protocol::{
     log::{
@@ -221,7 +221,7 @@ fn a_log_that_does_not_replay_to_itself_is_refused() {
             time_ns: u64,
             command: &[u8],
             outbox: &mut [u8],
-        ) -> Result<(usize, u16), String> {
+        ) -> Result<(usize, u16), ReplayFault> {
             let done = self.0.replay(position, time_ns, command, outbox);
             if self.0.records.len() == 3 {
                 outbox[8] ^= 1;

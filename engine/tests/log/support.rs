@@ -19,7 +19,7 @@ use touchline_engine::{
         Environment, Log, LogOptions, WindowPlace, open_in,
         storage::{BlockFile, FileStorage, Storage},
     },
-    recovery::{Progress, RecoveryError, Replayed, StartReport},
+    recovery::{Progress, RecoveryError, ReplayFault, Replayed, StartReport},
 };
 use touchline_protocol::{
     log::{BLOCK_BYTES, WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES, control::LogState},
@@ -121,7 +121,7 @@ impl Replayed for Model {
         time_ns: u64,
         command: &[u8],
         outbox: &mut [u8],
-    ) -> Result<(usize, u16), String> {
+    ) -> Result<(usize, u16), ReplayFault> {
         let (length, count) = self.apply(position.0, time_ns, command, outbox);
         let end = position.0 + (48 + command.len() + length).next_multiple_of(64) as u64;
         self.records.push(Record {
