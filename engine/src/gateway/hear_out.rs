@@ -5,18 +5,23 @@
 //! delivered yet. So whoever sends is told of the end first, and what comes is read and dropped until the
 //! peer ends the connection too.
 
+use super::stall::Stall;
+use super::uring::unread;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Bytes read at once.
 const READ_BYTES: usize = 64 << 10;
 
 /// Reads of one socket between two looks at the others and at the clock, at most.
 const READS_MAX: usize = 16;
+
+/// Between two looks at what peers have left to take.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// What came of a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,29 +32,36 @@ enum Heard {
 }
 
 /// Ends the connections of sockets to which all was given that they are to say. Waits for the peers that
-/// have sent something that nobody read, until they end too, at most until `limit`; for no others.
-pub(super) fn hear_out(sockets: Vec<Arc<OwnedFd>>, limit: Instant) {
-    let mut unread = vec![0; READ_BYTES];
-    let mut sending = sockets;
-    sending.retain(|socket| drop_what_came(socket, &mut unread) == Heard::Something);
-    for socket in &sending {
+/// have sent something that nobody read, until they end too, but for those that have taken nothing of what their
+/// sockets keep for `stall_limit`, and at most until `limit`; for no others.
+pub(super) fn hear_out(sockets: Vec<Arc<OwnedFd>>, stall_limit: Duration, limit: Instant) {
+    let mut dropped = vec![0; READ_BYTES];
+    let begin = Instant::now();
+    let mut sending: Vec<_> =
+        sockets.into_iter().map(|socket| (socket, Stall::new(begin))).collect();
+    sending.retain(|(socket, _)| drop_what_came(socket, &mut dropped) == Heard::Something);
+    for (socket, _) in &sending {
         // One that is not connected any more has nothing to wait for.
         let _gone = shutdown(socket, Shutdown::Write);
     }
     while !sending.is_empty() {
-        let left = limit.saturating_duration_since(Instant::now());
+        let now = Instant::now();
+        let left = limit.saturating_duration_since(now);
         if left.is_zero() {
             return;
         }
-        let Ok(left) = Timespec::try_from(left) else { return };
+        sending.retain_mut(|(socket, stall)| {
+            stall.look(unread(socket.as_fd()), now);
+            stall.lasts(now) < stall_limit
+        });
+        let Ok(pause) = Timespec::try_from(left.min(LOOK_EVERY)) else { return };
         let mut polled: Vec<_> =
-            sending.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
-        match poll(&mut polled, Some(&left)) {
-            Ok(0) => return,
+            sending.iter().map(|(socket, _)| PollFd::new(socket, PollFlags::IN)).collect();
+        match poll(&mut polled, Some(&pause)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(_) => return,
         }
-        sending.retain(|socket| drop_what_came(socket, &mut unread) != Heard::End);
+        sending.retain(|(socket, _)| drop_what_came(socket, &mut dropped) != Heard::End);
     }
 }
 
@@ -98,7 +110,7 @@ mod tests {
         peer.write_all(&[1; 1000]).unwrap();
         assert!(eventually(|| near.peek(&mut [0]).is_ok()), "what was sent does not come");
         let near = vec![Arc::new(OwnedFd::from(near))];
-        let ending = thread::spawn(move || hear_out(near, Instant::now() + PATIENCE));
+        let ending = thread::spawn(move || hear_out(near, PATIENCE, Instant::now() + PATIENCE));
         let mut taken = 0;
         let mut bytes = vec![0; 1 << 16];
         loop {
@@ -117,16 +129,19 @@ mod tests {
     fn nobody_waits_for_who_has_said_nothing_or_beyond_the_limit() {
         let (near, mut peer, _) = given();
         let near = vec![Arc::new(OwnedFd::from(near))];
-        let until = |near: &Vec<_>, limit| {
+        let until = |near: &Vec<_>, stall_limit, limit| {
             let near = near.clone();
             join(
-                thread::spawn(move || hear_out(near, limit)),
+                thread::spawn(move || hear_out(near, stall_limit, limit)),
                 "the wait for a peer that reads nothing",
             );
         };
         // It would wait for longer than this test has patience.
-        until(&near, Instant::now() + 10 * PATIENCE);
+        let (long, late) = (10 * PATIENCE, Instant::now() + 10 * PATIENCE);
+        until(&near, long, late);
         peer.write_all(&[1; 1000]).unwrap();
-        until(&near, Instant::now());
+        until(&near, long, Instant::now());
+        peer.write_all(&[1; 1000]).unwrap();
+        until(&near, Duration::from_millis(1), late);
     }
 }

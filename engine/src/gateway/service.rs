@@ -113,8 +113,10 @@ impl Gateway {
                 waiter.reset();
             }
         }
+        let begin = Instant::now();
         self.say_last_words()?;
-        hear_out(self.backend.into_sockets(), Instant::now() + LAST_WORDS);
+        let limit = (begin + LAST_WORDS_MAX).max(Instant::now() + LAST_WORDS);
+        hear_out(self.backend.into_sockets(), LAST_WORDS, limit);
         Ok(())
     }
 
