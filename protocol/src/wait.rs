@@ -317,14 +317,6 @@ impl Waiter {
         left > 0
     }
 
-    /// As [`idle`](Self::idle), for whoever sleeps in another way.
-    #[inline]
-    pub(crate) fn idle_or(&mut self, sleep: impl FnOnce()) {
-        if !self.linger() {
-            sleep();
-        }
-    }
-
     /// Waits one step without falling asleep: a pause or a yield. False, without a step, when it is time
     /// to sleep: for a thread that sleeps on something else than lines.
     #[inline]

@@ -432,12 +432,15 @@ impl FeedReader {
                 self.waiter.step_down();
                 return false;
             };
-            self.waiter.idle_or(|| match &self.source {
+            if self.waiter.linger() {
+                continue;
+            }
+            match &self.source {
                 Source::Ring(ring) => {
                     ring.memory().events().wait_changed(seen, left.min(SHARED_SLEEP_MAX));
                 }
                 Source::Stream(_) => self.line.sleep(left),
-            });
+            }
         }
     }
 
