@@ -27,6 +27,7 @@ mod system {
     mod feed_snapshots;
     mod feed_streams;
     mod fronts;
+    mod gaps;
     mod history;
     mod hostile;
     mod http;
