@@ -336,7 +336,8 @@ fn what_is_older_than_the_log_is_refused() {
     let mut venue = place.open();
     venue.submit_up_to(&mut random, WINDOW_BYTES_MIN + 2 * SEGMENT);
     venue.settle();
-    fs::remove_file(place.segment(0)).unwrap();
+    let removed = place.root.path().join("removed");
+    fs::rename(place.segment(0), &removed).unwrap();
     let mut reader = reader(&place, Follow::Durable);
     assert_eq!(reader.position(), Position(SEGMENT));
     let records = rest(&mut reader);
@@ -351,6 +352,15 @@ fn what_is_older_than_the_log_is_refused() {
     for other in [incarnation.0 - 1, incarnation.0 + 1] {
         assert_eq!(reader.kept(Incarnation(other), seen).unwrap(), Position(0), "{other}");
     }
+    // The next engine began behind that: whoever saw it of one of that number had it of another copy of the log.
+    venue.close();
+    fs::rename(&removed, place.segment(0)).unwrap();
+    let venue = place.open();
+    let next = venue.log.control.incarnation();
+    fs::remove_file(place.segment(0)).unwrap();
+    let mut reader = self::reader(&place, Follow::Durable);
+    assert_eq!(reader.kept(next, seen).unwrap(), Position(0));
+    assert_eq!(reader.kept(incarnation, seen).unwrap(), Position(SEGMENT));
 }
 
 #[test]

@@ -81,20 +81,20 @@ impl LogReader {
     ) -> Result<Position, ReadError> {
         let oldest = self.disk.oldest()? * self.identity.segment_bytes;
         let limit = self.watermark().0;
-        let left = self.left_at(incarnation, oldest..limit)?;
-        let is_told = match left {
+        if position.0 < oldest {
+            // Else where that engine ended stood in front of the log's beginning; or this log's own one of that number
+            // began behind `position`, and so another one of a copy had it.
+            let first = self.whole(frame_start(oldest, self.identity.segment_bytes))?;
+            let has_it = first.is_some_and(|first| first.incarnation == incarnation.0);
+            return Ok(Position(if has_it { oldest } else { 0 }));
+        }
+        Ok(Position(match self.left_at(incarnation, oldest..limit)? {
             // Else where that engine ended stood in front of the log's beginning.
-            Some(left) => left != frame_start(oldest, self.identity.segment_bytes),
-            // Else this log is a copy that was put in the place of the one that had that engine. It parted from that
-            // where one of its own began, and nothing tells which of them.
-            None => self.incarnation().is_none_or(|own| own >= incarnation),
-        };
-        Ok(Position(match left {
-            _ if !is_told => 0,
-            _ if position.0 < oldest => oldest,
+            Some(left) if left == frame_start(oldest, self.identity.segment_bytes) => 0,
             Some(left) if left < position.0 => left,
             // It is written by the right engines, and not so: another log, or no position of one. Or it is behind all
-            // that this log's own engine of that number has written, so another one of a copy had it.
+            // that this log's own engine of that number has written, or that has none: so another one of a copy had
+            // it, which parted from this log where one of its own began, and nothing tells which of them.
             _ => 0,
         }))
     }
