@@ -7,7 +7,8 @@ use rustix::fs::{Access, access};
 use touchline_protocol::log::control::{CONTROL_FILE, WINDOW_FILE};
 
 use super::{
-    RecoveryError, has_engine, leftover::named, look_at_window, other_user, window_places,
+    RecoveryError, Segments, chain::walk, has_engine, leftover::named, look_at_window, other_user,
+    window_places,
 };
 use crate::inspect::segments_for_reading;
 
@@ -17,11 +18,16 @@ use crate::inspect::segments_for_reading;
 /// # Errors
 /// What a start would be refused for; also if there is no log, or it cannot be read.
 pub fn check_window(data: &Path, shared_memory: &Path) -> Result<(), RecoveryError> {
-    let identity = segments_for_reading(data)?.identity;
+    let segments = segments_for_reading(data)?;
+    let identity = segments.identity;
     let found = look_at_window(data, shared_memory, &identity)?;
     if found.as_ref().is_none_or(|window| !window.counts) && !has_engine(data) {
         let (folders, _) = window_places(data, &identity, shared_memory)?;
-        other_user::check_none(data, &folders)?;
+        if let Err(left) = other_user::check_none(data, &folders)
+            && !is_closed(&segments)?
+        {
+            return Err(left);
+        }
     }
     let Some(left) = found else { return Ok(()) };
     let window = left.counts.then_some(WINDOW_FILE);
@@ -31,6 +37,20 @@ pub fn check_window(data: &Path, shared_memory: &Path) -> Result<(), RecoveryErr
             .map_err(|source| RecoveryError::of_left_window(&left.folder, source))?;
     }
     Ok(())
+}
+
+/// True if the log ends as an engine does that ends in order, or has no frame. The last segments are enough for that.
+fn is_closed(segments: &Segments) -> Result<bool, RecoveryError> {
+    let segment_bytes = segments.identity.segment_bytes;
+    let numbers = segments.begin() / segment_bytes..segments.end() / segment_bytes;
+    for number in numbers.rev() {
+        let range = number * segment_bytes..segments.end();
+        let walked = walk(segments, range, &mut |_, _| Ok(()))?;
+        if walked.incarnation > 0 {
+            return Ok(walked.closed);
+        }
+    }
+    Ok(true)
 }
 
 #[cfg(test)]

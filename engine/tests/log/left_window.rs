@@ -1,6 +1,11 @@
 //! A live window that an engine has left, as the tools see it: of the log on disk, or of another past of it.
 
-use std::{fs, os::unix::fs::FileExt};
+use std::{
+    fs,
+    os::unix::fs::{FileExt, chown},
+};
+
+use rustix::process::getuid;
 
 use touchline_engine::{
     inspect::{EngineState, Verdict, check_window, inspect},
@@ -8,7 +13,10 @@ use touchline_engine::{
     recovery::{RecoveryError, check_window as check_left_window},
 };
 use touchline_protocol::{
-    log::{lease::Lease, reader::Follow, transaction::Bookmark},
+    log::{
+        control::WINDOW_FILE, lease::Lease, place::WindowFolders, reader::Follow,
+        transaction::Bookmark,
+    },
     units::{Incarnation, Position},
 };
 
@@ -363,4 +371,43 @@ fn copy_of_data(place: &Place) -> std::path::PathBuf {
     let to = place.root.path().join("log-before");
     copy_folder(&place.options.data.join("log"), &to);
     to
+}
+
+/// Only root can give a window to somebody else.
+#[test]
+fn what_another_user_has_left_is_told_where_the_log_was_not_closed_and_nowhere_else() {
+    if !getuid().is_root() {
+        return;
+    }
+    let place = Place::new();
+    let mut random = Random::new(79);
+    let user = getuid().as_raw() + 1;
+    let leave = |log_id: &[u8; 16]| {
+        let (data, memory) = (&place.options.data, &place.environment.shared_memory);
+        let folder = WindowFolders::of(data, log_id, memory).unwrap().place_of(user);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(WINDOW_FILE), []).unwrap();
+        chown(folder.parent().unwrap(), Some(user), None).unwrap();
+        fs::write(data.join("window-place"), format!("{}\n", folder.display())).unwrap();
+    };
+    let looked = || check_left_window(&place.options.data, &place.environment.shared_memory);
+    // Up to some segments, of which the last one is empty in the midst.
+    for bytes in [64, SEGMENT / 2, 3 * SEGMENT] {
+        let mut venue = place.open();
+        let log_id = venue.log.report.log_id;
+        venue.submit_up_to(&mut random, venue.log.control.appended().0 + bytes);
+        venue.close();
+        leave(&log_id);
+        looked().unwrap();
+        let mut venue = place.open();
+        venue.submit(&[24; 24]);
+        venue.settle();
+        venue.kill();
+        fs::remove_dir_all(place.options.data.join("live")).unwrap();
+        leave(&log_id);
+        assert!(matches!(looked(), Err(RecoveryError::WindowOfOther { .. })));
+        let refused = refusal(&place);
+        assert!(matches!(refused, RecoveryError::WindowOfOther { .. }), "{refused}");
+        fs::remove_file(place.options.data.join("window-place")).unwrap();
+    }
 }
