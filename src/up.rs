@@ -42,9 +42,10 @@ const LAST_LINES: Duration = Duration::from_millis(50);
 /// Longest wait for that: a process that they have left behind may keep their output open.
 const LAST_LINES_MAX: Duration = Duration::from_secs(2);
 
-/// Longest time that an adapter whose supervisor was killed keeps its address: it answers what it has begun. The engine
-/// beside it has closed its log long before.
-const LAST_ONE_ENDS: Duration = Duration::from_secs(6);
+/// Longer than what a supervisor that was killed has left takes to end, if its disk is not very slow: the engine keeps
+/// the data folder until its log is closed, and for the six seconds at the most in which clients read what they are told
+/// last, and the adapter its address for the five in which it answers what it has begun.
+const LAST_ONE_ENDS: Duration = Duration::from_secs(8);
 
 /// Pause between two looks whether they have ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);

@@ -1,9 +1,8 @@
-//! The end of sockets whose peers still send, behind the gateway's last words. Called by the gateway's thread
-//! when it has nothing more to say.
+//! The end of sockets behind the gateway's last words. Called by the gateway's thread when it has nothing more to say.
 //!
-//! A TCP socket that is closed with something unread is reset, and the kernel takes back what it has not
-//! delivered yet. So whoever sends is told of the end first, and what comes is read and dropped until the
-//! peer ends the connection too.
+//! A TCP socket that is closed with something unread, or to which something comes behind that, is reset, and the kernel
+//! takes back what it has not delivered yet. So it is closed when that has come to the peer; and whoever sends is told of
+//! the end first, and what comes is read and dropped until the peer ends the connection too.
 
 use super::stall::Stall;
 use super::uring::unread;
@@ -31,38 +30,51 @@ enum Heard {
     End,
 }
 
-/// Ends the connections of sockets to which all was given that they are to say. Waits for the peers that
-/// have sent something that nobody read, until they end too, but for those that have taken nothing of what their
-/// sockets keep for `stall_limit`, and at most until `limit`; for no others.
+/// Ends the connections of sockets to which all was given that they are to say. Waits until that has come to the peers,
+/// any of which may say something meanwhile, and for those that have sent something that nobody read until they end
+/// too; but for those that have taken nothing of what their sockets keep for `stall_limit`, and at most until `limit`.
 pub(super) fn hear_out(sockets: Vec<Arc<OwnedFd>>, stall_limit: Duration, limit: Instant) {
     let mut dropped = vec![0; READ_BYTES];
     let begin = Instant::now();
-    let mut sending: Vec<_> =
-        sockets.into_iter().map(|socket| (socket, Stall::new(begin))).collect();
-    sending.retain(|(socket, _)| drop_what_came(socket, &mut dropped) == Heard::Something);
-    for (socket, _) in &sending {
-        // One that is not connected any more has nothing to wait for.
-        let _gone = shutdown(socket, Shutdown::Write);
+    let mut waited_for = Vec::new();
+    for socket in sockets {
+        let heard = drop_what_came(&socket, &mut dropped);
+        let is_sending = heard == Heard::Something;
+        if heard != Heard::End && (is_sending || keeps_some(unread(socket.as_fd()))) {
+            // One that is not connected any more has nothing to wait for.
+            let _gone = shutdown(&socket, Shutdown::Write);
+            waited_for.push((socket, Stall::new(begin), is_sending));
+        }
     }
-    while !sending.is_empty() {
+    while !waited_for.is_empty() {
         let now = Instant::now();
         let left = limit.saturating_duration_since(now);
         if left.is_zero() {
             return;
         }
-        sending.retain_mut(|(socket, stall)| {
-            stall.look(unread(socket.as_fd()), now);
-            stall.lasts(now) < stall_limit
+        waited_for.retain_mut(|(socket, stall, is_sending)| {
+            let unread = unread(socket.as_fd());
+            stall.look(unread, now);
+            (*is_sending || keeps_some(unread)) && stall.lasts(now) < stall_limit
         });
         let Ok(pause) = Timespec::try_from(left.min(LOOK_EVERY)) else { return };
         let mut polled: Vec<_> =
-            sending.iter().map(|(socket, _)| PollFd::new(socket, PollFlags::IN)).collect();
+            waited_for.iter().map(|(socket, ..)| PollFd::new(socket, PollFlags::IN)).collect();
         match poll(&mut polled, Some(&pause)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(_) => return,
         }
-        sending.retain(|(socket, _)| drop_what_came(socket, &mut dropped) != Heard::End);
+        waited_for.retain_mut(|(socket, _, is_sending)| {
+            let heard = drop_what_came(socket, &mut dropped);
+            *is_sending |= heard == Heard::Something;
+            heard != Heard::End
+        });
     }
+}
+
+/// True of a socket that keeps something for its peer, as far as the kernel says.
+fn keeps_some(unread: Option<u64>) -> bool {
+    unread.is_some_and(|unread| unread > 0)
 }
 
 /// Reads what a socket has, without waiting and not without a bound.
@@ -105,43 +117,55 @@ mod tests {
     }
 
     #[test]
-    fn all_that_a_socket_was_given_arrives_though_its_peer_sends_on() {
-        let (near, mut peer, given) = given();
-        peer.write_all(&[1; 1000]).unwrap();
-        assert!(eventually(|| near.peek(&mut [0]).is_ok()), "what was sent does not come");
-        let near = vec![Arc::new(OwnedFd::from(near))];
-        let ending = thread::spawn(move || hear_out(near, PATIENCE, Instant::now() + PATIENCE));
-        let mut taken = 0;
-        let mut bytes = vec![0; 1 << 16];
-        loop {
-            match peer.read(&mut bytes).unwrap() {
-                0 => break,
-                count => taken += count,
+    fn all_that_a_socket_was_given_arrives_though_its_peer_sends_on_or_begins_to() {
+        for has_sent in [true, false] {
+            let (near, mut peer, given) = given();
+            if has_sent {
+                peer.write_all(&[1; 1000]).unwrap();
+                assert!(eventually(|| near.peek(&mut [0]).is_ok()), "what was sent does not come");
             }
-            peer.write_all(&[1; 10]).unwrap();
+            let near = vec![Arc::new(OwnedFd::from(near))];
+            let ending = thread::spawn(move || hear_out(near, PATIENCE, Instant::now() + PATIENCE));
+            // Who has said nothing says it when nobody looks for it any more.
+            thread::sleep(2 * LOOK_EVERY);
+            let mut taken = 0;
+            let mut bytes = vec![0; 1 << 16];
+            loop {
+                match peer.read(&mut bytes).unwrap() {
+                    0 => break,
+                    count => taken += count,
+                }
+                // It is ended once it has all.
+                let is_heard = peer.write_all(&[1; 10]).is_ok();
+                assert!(is_heard || !has_sent && taken == given);
+            }
+            assert_eq!(taken, given);
+            drop(peer);
+            join(ending, "the wait for a peer that has ended");
         }
-        assert_eq!(taken, given);
-        drop(peer);
-        join(ending, "the wait for a peer that has ended");
     }
 
     #[test]
-    fn nobody_waits_for_who_has_said_nothing_or_beyond_the_limit() {
-        let (near, mut peer, _) = given();
-        let near = vec![Arc::new(OwnedFd::from(near))];
+    fn nobody_waits_for_who_has_all_and_says_nothing_or_beyond_the_limits() {
         let until = |near: &Vec<_>, stall_limit, limit| {
             let near = near.clone();
-            join(
-                thread::spawn(move || hear_out(near, stall_limit, limit)),
-                "the wait for a peer that reads nothing",
-            );
+            join(thread::spawn(move || hear_out(near, stall_limit, limit)), "the wait for a peer");
         };
+        let near = |socket: TcpStream| vec![Arc::new(OwnedFd::from(socket))];
         // It would wait for longer than this test has patience.
         let (long, late) = (10 * PATIENCE, Instant::now() + 10 * PATIENCE);
-        until(&near, long, late);
-        peer.write_all(&[1; 1000]).unwrap();
-        until(&near, long, Instant::now());
-        peer.write_all(&[1; 1000]).unwrap();
-        until(&near, Duration::from_millis(1), late);
+        let (socket, mut peer, given) = given();
+        let mut all = vec![0; given];
+        peer.read_exact(&mut all).unwrap();
+        until(&near(socket), long, late);
+        let (socket, mut peer, _) = self::given();
+        let near = near(socket);
+        for has_sent in [false, true] {
+            until(&near, long, Instant::now());
+            until(&near, Duration::from_millis(1), late);
+            if !has_sent {
+                peer.write_all(&[1; 1000]).unwrap();
+            }
+        }
     }
 }
