@@ -316,7 +316,6 @@ fn check_options(options: &LogOptions) -> Result<(), RecoveryError> {
     }
 }
 
-/// Makes the data folder if need be and locks it. Nothing else of it is touched before both locks are held.
 /// True while an engine runs on the data folder, as far as this user can see.
 #[must_use]
 pub fn has_engine(data: &Path) -> bool {
@@ -329,6 +328,7 @@ pub fn last_engine(data: &Path) -> Option<u32> {
     regular_file::read_to_string(&data.join(LOCK_FILE)).ok()?.trim().parse().ok()
 }
 
+/// Makes the data folder if need be and locks it. Nothing else of it is touched before both locks are held.
 fn lock_data(data: &Path) -> Result<DataLock, RecoveryError> {
     let segments = segment_folder(data);
     for folder in [data, &segments] {

@@ -283,7 +283,6 @@ mod tests {
     use super::*;
     use rustix::fs::{CWD, FileType::Fifo, Mode, mknodat};
 
-    /// Whoever opens a pipe waits for its other end.
     #[test]
     fn a_store_is_its_own_users() {
         let data = tempfile::tempdir().unwrap();
@@ -294,6 +293,7 @@ mod tests {
         }
     }
 
+    /// Whoever opens a pipe waits for its other end.
     #[test]
     fn pipes_in_the_places_of_files_hold_nobody_up() {
         let folder = tempfile::tempdir().unwrap();

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 /// A sign of life that came between two looks which are no further apart is that young.
 const LOOKS_APART: Duration = Duration::from_secs(1);
 
-/// Two clocks that are no further apart may be one: a sign is taken for up to a second younger than it is.
+/// Two clocks that are no further apart may be one: a sign is taken for up to a second older than it is, and its clock
+/// for that much further ahead.
 const SAME_NS: u64 = 2_000_000_000;
 
 const NS_PER_MS: i64 = 1_000_000;
