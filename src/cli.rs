@@ -128,6 +128,9 @@ pub(crate) struct EngineArguments {
     /// Begin no new venue: there was one here
     #[arg(long, hide = true)]
     pub(crate) must_exist: bool,
+    /// What --config is a copy of
+    #[arg(long, hide = true, value_name = "PATH")]
+    pub(crate) config_name: Option<PathBuf>,
     /// End when this parent process dies
     #[arg(long, hide = true, value_name = "PID")]
     pub(crate) supervised: Option<i32>,

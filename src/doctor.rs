@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<ExitCode> {
     settings.check_adapter()?;
     let mut findings = Host::this().look(&settings.engine, &settings.adapter);
     findings.extend(place::look(&arguments.data, &settings.engine));
-    findings.extend(definition::look(&arguments.data, &settings.engine));
+    findings.extend(definition::look(&arguments.data, &settings));
     findings.extend(beside::look(&arguments.data, &settings.adapter.instance));
     let is_wrong = findings.iter().any(|finding| finding.state == State::Wrong);
     if arguments.json {

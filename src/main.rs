@@ -74,15 +74,19 @@ fn told(code: ExitCode) -> anyhow::Result<ExitCode> {
 
 fn run_engine(arguments: &cli::EngineArguments) -> anyhow::Result<()> {
     end_with_supervisor(arguments.supervised)?;
-    let settings = settings::load(&arguments.settings)?;
-    touchline_engine::run(touchline_engine::EngineOptions {
+    let mut settings = settings::load(&arguments.settings)?;
+    if let Some(name) = &arguments.config_name {
+        settings.rename_source(name);
+    }
+    let run = touchline_engine::run(touchline_engine::EngineOptions {
         data: arguments.data.data.clone(),
-        config: settings.engine,
+        config: settings.engine.clone(),
         is_own_definition: arguments.settings.config.is_some(),
         accept_loss: arguments.start.accept_loss,
         must_exist: arguments.must_exist,
         allow_clock_behind: arguments.start.allow_clock_behind,
-    })
+    });
+    run.map_err(|error| settings.with_place(error))
 }
 
 fn run_adapter(arguments: &cli::AdapterArguments) -> anyhow::Result<()> {

@@ -11,7 +11,7 @@ use std::path::Path;
 use toml::{Table, Value};
 use touchline_adapter::config::AdapterConfig;
 use touchline_adapter::jobs::config::JobsConfig;
-use touchline_engine::config::{EngineConfig, spellings};
+use touchline_engine::config::{ConfigError, EngineConfig, spellings};
 
 /// The reference file: every key with its default, and the demo venue.
 const REFERENCE: &str = include_str!("../venue.toml");
@@ -34,6 +34,30 @@ impl Settings {
         }
         if let Some(kind) = front.front {
             self.adapter.front = kind;
+        }
+    }
+
+    /// Names the file as whoever has started this process knows it, and not by the copy that it was given.
+    pub(crate) fn rename_source(&mut self, name: &Path) {
+        self.source.name = name.display().to_string();
+    }
+
+    /// Says where in the settings what is wrong with them stands, if that is what `error` is about.
+    pub(crate) fn with_place(&self, error: Error) -> Error {
+        match error.downcast_ref::<ConfigError>() {
+            None => error,
+            Some(wrong) => {
+                let place = self.place(wrong);
+                error.context(place)
+            }
+        }
+    }
+
+    /// Where the value that is wrong comes from.
+    fn place(&self, wrong: &ConfigError) -> String {
+        match wrong.entry {
+            Some(entry) => self.source.place_of_entry(&wrong.key, entry),
+            None => self.source.place(&wrong.key),
         }
     }
 
@@ -80,11 +104,16 @@ pub(crate) fn parse(arguments: &SettingsArguments, text: Option<&str>) -> Result
         source.note(assignment.split('=').next().unwrap_or_default(), name());
     }
     let (engine, adapter, jobs) = sections;
-    if let Err(wrong) = engine.validate() {
-        let place = source.place(&wrong.key);
-        return Err(Error::from(wrong).context(place));
-    }
-    Ok(Settings { engine, adapter, jobs, source })
+    let settings = Settings { engine, adapter, jobs, source };
+    settings.engine.validate().map_err(|wrong| settings.with_place(wrong.into()))?;
+    Ok(settings)
+}
+
+/// The settings of a file with this text.
+#[cfg(test)]
+pub(crate) fn of_text(text: &str) -> Result<Settings> {
+    let config = Some("/own/venue.toml".into());
+    parse(&SettingsArguments { config, set: Vec::new() }, Some(text))
 }
 
 fn read(table: &Table) -> Result<(EngineConfig, AdapterConfig, JobsConfig)> {
@@ -250,5 +279,47 @@ mod tests {
         let wrong = SettingsArguments { set: vec!["engine.wait=fast".to_owned()], ..arguments };
         let error = parse(&wrong, Some("[engine]\nwait = \"spin\"\n")).err().unwrap();
         assert!(format!("{error:#}").starts_with("--set engine.wait=fast: "), "{error:#}");
+    }
+
+    #[test]
+    fn what_the_core_refuses_of_a_definition_is_told_with_its_line() {
+        const AB: &str = "[[assets]]\nname = \"A\"\n[[assets]]\nname = \"B\"\n";
+        let symbol = |keys: &str| {
+            format!("{AB}[[symbols]]\nname = \"AB\"\nbase = \"A\"\nquote = \"B\"\n{keys}")
+        };
+        let accounts = |keys: &str| format!("{AB}[[accounts]]\nname = \"X\"\n{keys}");
+        let second = symbol("[[symbols]]\nname = \"AB\"\nbase = \"B\"\nquote = \"A\"\n");
+        for (text, line, told) in [
+            (format!("{AB}[[assets]]\nname = \"A\"\n"), 6, "assets.name: \"A\""),
+            (format!("{AB}[[assets]]\nname = \"C\"\nprecision = 9\n"), 7, "8 at the most"),
+            (second, 10, "the name occurs twice"),
+            (symbol("price_max = \"1\"\nprice_min = \"2\"\n"), 9, "less than price_min"),
+            (symbol("percent_price_minutes = 61\n"), 9, "60 at the most"),
+            (symbol("").replace("quote = \"B\"", "quote = \"C\""), 8, "\"C\" is not the name"),
+            (symbol("").replace("quote = \"B\"", "quote = \"A\""), 8, "are two assets"),
+            (symbol("").replace("\"AB\"", "\"ab\""), 6, "\"ab\" is not 1 to 20"),
+            (symbol("[limits]\nsymbols = 0\n"), 6, "limits.symbols: there are more entries"),
+            (symbol("[limits]\nassets = 1\n"), 4, "limits.assets: there are more entries"),
+            (accounts("taker_rate = \"1.1\"\n"), 7, "1 at the most"),
+            (accounts("[[accounts]]\nname = \"X\"\n"), 8, "the name occurs twice"),
+            (accounts("").replace("\"X\"", "\"fees\""), 6, "the venue's own account"),
+            (accounts("balances.C = \"1\"\n"), 7, "\"C\" is not the name of an asset"),
+            (accounts("[accounts.balances]\nA = \"1\"\nB = \"0\"\n"), 9, "more than 0"),
+            (accounts("keys = 3\n[limits]\nkeys = 2\n"), 7, "limits.keys, 2, allows"),
+            (
+                accounts(
+                    "balances = { A = \"1\" }\n[[accounts]]\nname = \"Y\"\nbalances = { A = \"92233720367\" }\n",
+                ),
+                10,
+                "together",
+            ),
+        ] {
+            let settings = of_text(&text).unwrap();
+            let data = tempfile::tempdir().unwrap();
+            let error = touchline_engine::check_definition(&settings.engine, data.path());
+            let error = format!("{:#}", settings.with_place(error.err().expect("it is refused")));
+            let place = format!("/own/venue.toml, line {line}: ");
+            assert!(error.starts_with(&place) && error.contains(told), "{text}\n{error}");
+        }
     }
 }

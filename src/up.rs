@@ -194,6 +194,8 @@ const ACCEPT_LOSS: &str = "--accept-loss";
 fn engine_arguments(arguments: &UpArguments, kept: &KeptSettings) -> Vec<OsString> {
     let mut all = vec!["engine".into()];
     all.extend(common_arguments(&arguments.data.data, &kept.arguments));
+    // What it finds wrong in its copy is told of the file.
+    all.extend(arguments.settings.config.iter().map(|name| option("--config-name", name)));
     if arguments.start.accept_loss {
         all.push(ACCEPT_LOSS.into());
     }

@@ -272,10 +272,24 @@ pub struct EngineConfig {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("venue.toml {key}: {problem}")]
 pub struct ConfigError {
-    /// The key.
+    /// The key, as `section.key`; of balances `accounts.balances.ASSET`.
     pub key: String,
+    /// Of a section that is a list, such as `[[symbols]]`: which entry it is, from 0.
+    pub entry: Option<usize>,
     /// What is wrong with it.
     pub problem: String,
+}
+
+impl ConfigError {
+    /// What is wrong with a key of a section that is no list.
+    pub(crate) fn of(key: &str, problem: String) -> Self {
+        Self { key: key.to_owned(), entry: None, problem }
+    }
+
+    /// What is wrong with a key of an entry of a list.
+    pub(crate) fn of_entry(section: &str, entry: usize, key: &str, problem: String) -> Self {
+        Self { key: format!("{section}.{key}"), entry: Some(entry), problem }
+    }
 }
 
 impl EngineConfig {
@@ -314,7 +328,7 @@ impl EngineConfig {
                 "{} is no power of two between {SLOTS_MIN} and {SLOTS_MAX}",
                 self.feed.slots
             );
-            return Err(ConfigError { key: "feed.slots".to_owned(), problem });
+            return Err(ConfigError::of("feed.slots", problem));
         }
         if self.log.window_mib != 0 {
             in_range("log.window_mib", self.log.window_mib, 8, 65_536)?;
@@ -324,7 +338,7 @@ impl EngineConfig {
         {
             if mib % 2 != 0 {
                 let problem = format!("{mib} is not even");
-                return Err(ConfigError { key: key.to_owned(), problem });
+                return Err(ConfigError::of(key, problem));
             }
         }
         self.limits.validate()
@@ -336,5 +350,5 @@ fn in_range(key: &str, value: u64, least: u64, most: u64) -> Result<(), ConfigEr
         return Ok(());
     }
     let problem = format!("{value} is not between {least} and {most}");
-    Err(ConfigError { key: key.to_owned(), problem })
+    Err(ConfigError::of(key, problem))
 }

@@ -4,6 +4,7 @@
 //! The commands carry the sequences 1, 2, … of the engine's own session, so a first start that was
 //! cut off goes on where it stopped.
 
+mod refused;
 mod rounding;
 mod untaken;
 
@@ -13,6 +14,7 @@ pub(crate) use untaken::untaken;
 use crate::config::{
     AccountSection, ConfigError, EngineConfig, SymbolSection, limit_key, no_memory,
 };
+use refused::Taken;
 use std::collections::HashMap;
 use std::path::Path;
 use touchline_core::limits::MAXIMA;
@@ -60,26 +62,28 @@ impl Genesis {
         });
         let mut assets = HashMap::new();
         for (index, asset) in config.assets.iter().enumerate() {
-            let name = AssetName::new(&asset.name)
-                .filter(|name| !name.is_empty())
-                .ok_or_else(|| wrong("assets.name", &asset.name, "1 to 15 printable characters"))?;
+            let name =
+                AssetName::new(&asset.name).filter(|name| !name.is_empty()).ok_or_else(|| {
+                    wrong(("assets", index), "name", &asset.name, "1 to 15 printable characters")
+                })?;
             if assets.insert(asset.name.as_str(), AssetId(index as u32)).is_some() {
-                return Err(wrong("assets.name", &asset.name, "a name that occurs once"));
+                return Err(wrong(
+                    ("assets", index),
+                    "name",
+                    &asset.name,
+                    "a name that occurs once",
+                ));
             }
             genesis.push(DefineAsset { name, precision: asset.precision, ..Default::default() });
         }
-        for symbol in &config.symbols {
-            genesis.push(define_symbol(symbol, |asset| assets.get(asset).copied())?);
+        for (index, symbol) in config.symbols.iter().enumerate() {
+            let asset = |asset: &str| assets.get(asset).copied();
+            let define = define_symbol(symbol, asset);
+            genesis.push(define.map_err(|error| ConfigError { entry: Some(index), ..error })?);
         }
-        // Each key is a command of its own: a number too many must not fill the memory first.
-        let keys: u64 = config.accounts.iter().map(|account| u64::from(account.keys)).sum();
-        let room = u64::from(config.limits.keys.min(MAXIMA.keys));
-        if keys > room {
-            let expected = format!("within limits.keys, {room}");
-            return Err(wrong("accounts.keys", &keys.to_string(), &expected));
-        }
+        check_keys(config)?;
         for (index, account) in config.accounts.iter().enumerate() {
-            genesis.account(AccountId(index as u32 + 1), account, &assets)?;
+            genesis.account(index, account, &assets)?;
         }
         Ok(genesis)
     }
@@ -95,24 +99,17 @@ impl Genesis {
 
     /// The venue that the commands make.
     fn venue(&self) -> Result<Core, ConfigError> {
-        let refused = |problem| ConfigError { key: "definition".to_owned(), problem };
         let mut core = Core::new();
         let mut area = vec![0u64; OUTBOX_BYTES_MAX.div_ceil(8)];
         let context = Context { position: Position(0), time_ns: 1 };
+        let mut taken = Taken::default();
         for bytes in self.remaining(Sequence(0)) {
-            let command = decode::command(bytes).map_err(|error| refused(error.to_string()))?;
+            let command = decode::command(bytes)
+                .map_err(|error| ConfigError::of("definition", error.to_string()))?;
             let mut outbox = Outbox::new(bytemuck::cast_slice_mut(&mut area));
-            let applied = core.apply(&context, &command, &mut outbox);
-            applied.map_err(|reject| {
-                let (what, reason, detail) =
-                    (subject(&core, &command), reject.reason, reject.detail);
-                if let Some(told) = no_memory(&command, reason, detail) {
-                    return refused(told);
-                }
-                let key = key_of(&command, reason, detail);
-                let key = key.map(|key| format!(", {key}")).unwrap_or_default();
-                refused(format!("{what} is rejected: {reason:?} (detail {detail}){key}"))
-            })?;
+            core.apply(&context, &command, &mut outbox)
+                .map_err(|reject| taken.refused(&core, &command, reject))?;
+            taken.note(&command);
         }
         Ok(core)
     }
@@ -132,15 +129,19 @@ impl Genesis {
             .fold(0, |checksum, words| crc32c::crc32c_append(checksum, bytemuck::cast_slice(words)))
     }
 
+    /// Adds the entry of `[[accounts]]` of this index.
     fn account(
         &mut self,
-        id: AccountId,
+        index: usize,
         account: &AccountSection,
         assets: &HashMap<&str, AssetId>,
     ) -> Result<(), ConfigError> {
+        // The fee account is the first one.
+        let id = AccountId(index as u32 + 1);
+        let entry = ("accounts", index);
         let name = Name::new(&account.name)
             .filter(|name| !name.is_empty())
-            .ok_or_else(|| wrong("accounts.name", &account.name, "1 to 31 printable characters"))?;
+            .ok_or_else(|| wrong(entry, "name", &account.name, "1 to 31 printable characters"))?;
         self.push(CreateAccount {
             name,
             maker_rate: account.maker_rate.0,
@@ -150,9 +151,9 @@ impl Genesis {
             ..Default::default()
         });
         for (asset, amount) in &account.balances {
-            let asset = *assets
-                .get(asset.as_str())
-                .ok_or_else(|| wrong("accounts.balances", asset, "the name of an asset"))?;
+            let asset = *assets.get(asset.as_str()).ok_or_else(|| {
+                wrong(entry, &format!("balances.{asset}"), asset, "the name of an asset")
+            })?;
             self.push(Deposit { account: id, asset, amount: amount.0, ..Default::default() });
         }
         for _ in 0..account.keys {
@@ -175,20 +176,23 @@ pub fn define_symbol(
     symbol: &SymbolSection,
     asset_of: impl Fn(&str) -> Option<AssetId>,
 ) -> Result<DefineSymbol, ConfigError> {
+    // Whoever has several knows which one this is.
+    let entry = ("symbols", 0);
     let in_alphabet =
         |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || b"-_.".contains(&byte);
     let name = SymbolName::new(&symbol.name)
         .filter(|name| !name.is_empty() && name.as_bytes().iter().copied().all(in_alphabet))
         .ok_or_else(|| {
-            wrong("symbols.name", &symbol.name, "1 to 20 characters of A-Z, 0-9, -, _ and .")
+            let expected = "1 to 20 characters of A-Z, 0-9, -, _ and .";
+            wrong(entry, "name", &symbol.name, expected)
         })?;
     let asset = |key: &str, name: &str| {
-        asset_of(name).ok_or_else(|| wrong(key, name, "the name of an asset"))
+        asset_of(name).ok_or_else(|| wrong(entry, key, name, "the name of an asset"))
     };
     Ok(DefineSymbol {
         name,
-        base: asset("symbols.base", &symbol.base)?,
-        quote: asset("symbols.quote", &symbol.quote)?,
+        base: asset("base", &symbol.base)?,
+        quote: asset("quote", &symbol.quote)?,
         status: SymbolStatus::Trading.to_wire(),
         order_types: symbol.order_types.bits,
         flags: symbol_flags(symbol),
@@ -236,24 +240,6 @@ pub fn symbol_filters(symbol: &SymbolSection) -> SymbolFilters {
         max_position: symbol.max_position.0,
         ..Default::default()
     }
-}
-
-/// A command of a definition, with the names of what it makes or is about, as the venue has them so far.
-fn subject(core: &Core, command: &Command<'_>) -> String {
-    let account_name = |id| core.account(id).map(|account| account.name.to_string());
-    let name = match command {
-        Command::DefineAsset(message) => message.name.to_string(),
-        Command::DefineSymbol(message) => message.name.to_string(),
-        Command::CreateAccount(message) => message.name.to_string(),
-        Command::Deposit(Deposit { account, asset, .. }) => {
-            let asset = core.asset(*asset).map(|asset| asset.name.to_string()).unwrap_or_default();
-            let account = account_name(*account).unwrap_or_default();
-            return format!("{} of {asset:?} for {account:?}", command.name());
-        }
-        Command::CreateKey(message) => account_name(message.account).unwrap_or_default(),
-        _ => return command.name().to_owned(),
-    };
-    format!("{} of {name:?}", command.name())
 }
 
 /// Keys of a symbol's filters, in the order of [`SymbolFilters`].
@@ -331,8 +317,24 @@ pub(crate) fn is_whole_in(data: &Path) -> bool {
     }
 }
 
-fn wrong(key: &str, found: &str, expected: &str) -> ConfigError {
-    ConfigError { key: key.to_owned(), problem: format!("{found:?} is not {expected}") }
+fn wrong((section, entry): (&str, usize), key: &str, found: &str, expected: &str) -> ConfigError {
+    ConfigError::of_entry(section, entry, key, format!("{found:?} is not {expected}"))
+}
+
+/// Each key is a command of its own: a number too many must not fill the memory first.
+fn check_keys(config: &EngineConfig) -> Result<(), ConfigError> {
+    let room = config.limits.keys.min(MAXIMA.keys);
+    let mut left = room;
+    for (index, account) in config.accounts.iter().enumerate() {
+        left = left.checked_sub(account.keys).ok_or_else(|| {
+            let problem = format!(
+                "{} more of account {:?} are more than limits.keys, {room}, allows: raise it",
+                account.keys, account.name
+            );
+            ConfigError::of_entry("accounts", index, "keys", problem)
+        })?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

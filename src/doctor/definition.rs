@@ -2,6 +2,7 @@
 
 use super::Finding;
 use crate::pruned::missing_beginning;
+use crate::settings::Settings;
 use std::path::Path;
 use touchline_engine::config::{EngineConfig, SymbolSection};
 use touchline_engine::genesis::{finer_than_amounts, symbol_filters};
@@ -15,10 +16,14 @@ use touchline_protocol::message::enums::OrderType;
 const NAME: &str = "definition";
 
 /// Whether a start takes it, and what of it would be of no use in a new venue.
-pub(super) fn look(data: &Path, config: &EngineConfig) -> Vec<Finding> {
+pub(super) fn look(data: &Path, settings: &Settings) -> Vec<Finding> {
+    let config = &settings.engine;
     let is_there = check_definition(config, data).and_then(|_| Ok(has_log(data)?));
     let is_there = match is_there {
-        Err(error) => return vec![Finding::wrong(NAME, with_causes(error.as_ref()), "")],
+        Err(error) => {
+            let found = with_causes(settings.with_place(error).as_ref());
+            return vec![Finding::wrong(NAME, found, "")];
+        }
         Ok(is_there) => is_there,
     };
     if is_there {
@@ -98,8 +103,8 @@ mod tests {
             "[[assets]]\nname = \"A\"\n[[assets]]\nname = \"B\"\n\
              [[symbols]]\nname = \"AB\"\nbase = \"A\"\nquote = \"B\"\n{keys}"
         );
-        let config = toml::from_str(&text).unwrap();
-        let findings = look(tempfile::tempdir().unwrap().path(), &config).into_iter();
+        let settings = crate::settings::of_text(&text).unwrap();
+        let findings = look(tempfile::tempdir().unwrap().path(), &settings).into_iter();
         findings.map(|one| (one.state, format!("{} {}", one.found, one.advice))).collect()
     }
 

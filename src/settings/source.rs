@@ -66,6 +66,11 @@ impl Source {
         }
     }
 
+    /// The same of a key of an entry of a list; the first line of an entry that does not have the key.
+    pub(super) fn place_of_entry(&self, key: &str, entry: usize) -> String {
+        self.name_with(self.offset_in_entry(key, entry))
+    }
+
     /// What is wrong in the file itself, with the line; `error` is what reading it as a table has found.
     pub(super) fn wrong(&self, error: Error) -> Error {
         let unknown = DeTable::parse(&self.text).ok().and_then(|table| {
@@ -91,7 +96,21 @@ impl Source {
         let (section, key) = key.split_once('.')?;
         let table = DeTable::parse(&self.text).ok()?;
         let section = table.get_ref().get(section)?.get_ref().as_table()?;
-        section.iter().find(|(name, _)| name.get_ref() == key).map(|(name, _)| name.span().start)
+        start_of(section, key)
+    }
+
+    /// Where in the text a key of an entry of a list stands, or else the entry. A key in a table of its own is
+    /// named behind that: `accounts.balances.BTC`.
+    fn offset_in_entry(&self, key: &str, entry: usize) -> Option<usize> {
+        let (section, key) = key.split_once('.')?;
+        let table = DeTable::parse(&self.text).ok()?;
+        let entry = table.get_ref().get(section)?.get_ref().as_array()?.get(entry)?;
+        let keys = entry.get_ref().as_table()?;
+        let within = key
+            .split_once('.')
+            .and_then(|(outer, inner)| start_of(keys.get(outer)?.get_ref().as_table()?, inner));
+        let outer = key.split('.').next().unwrap_or_default();
+        within.or_else(|| start_of(keys, outer)).or_else(|| Some(entry.span().start))
     }
 
     fn name_with(&self, offset: Option<usize>) -> String {
@@ -101,4 +120,9 @@ impl Source {
             None => self.name.clone(),
         }
     }
+}
+
+/// Where a key of a table begins.
+fn start_of(table: &DeTable<'_>, key: &str) -> Option<usize> {
+    table.iter().find(|(name, _)| name.get_ref() == key).map(|(name, _)| name.span().start)
 }
