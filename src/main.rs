@@ -81,6 +81,7 @@ fn run_engine(arguments: &cli::EngineArguments) -> anyhow::Result<()> {
     let run = touchline_engine::run(touchline_engine::EngineOptions {
         data: arguments.data.data.clone(),
         config: settings.engine.clone(),
+        written: settings.written.clone(),
         is_own_definition: arguments.settings.config.is_some(),
         accept_loss: arguments.start.accept_loss,
         must_exist: arguments.must_exist,

@@ -6,6 +6,7 @@ use crate::{notice, pruned};
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use touchline_engine::genesis::AssetFacts;
 use touchline_engine::snapshot::{Definitions, list};
 use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::message::command::{
@@ -22,9 +23,13 @@ pub(crate) struct Names {
     settings: BTreeMap<AccountId, SetAccount>,
     killed: BTreeSet<AccountId>,
     assets: Vec<(String, AssetId)>,
+    /// Decimal places, by the number of the asset.
+    precisions: Vec<u8>,
     keys: Vec<(KeyId, AccountId)>,
     symbols: Vec<(String, SymbolId)>,
     definitions: BTreeMap<SymbolId, ChangeSymbol>,
+    /// Base and quote.
+    assets_of: BTreeMap<SymbolId, [AssetId; 2]>,
     /// As messages give it.
     statuses: BTreeMap<SymbolId, u8>,
 }
@@ -100,8 +105,10 @@ impl Names {
                 names.killed.insert(account);
             }
         }
-        let assets = (0..).map(AssetId).map_while(|id| Some((venue.asset(id)?.name, id)));
-        names.assets = assets.map(|(name, id)| (name.to_string(), id)).collect();
+        for (id, asset) in (0..).map(AssetId).map_while(|id| Some((id, venue.asset(id)?))) {
+            names.assets.push((asset.name.to_string(), id));
+            names.precisions.push(asset.precision);
+        }
         let keys = (1..).map(KeyId).map_while(|id| Some((id, venue.key(id)?)));
         let live = keys.filter(|(_, key)| !key.revoked);
         names.keys = live.map(|(id, key)| (id, key.account)).collect();
@@ -115,6 +122,7 @@ impl Names {
                 ..Default::default()
             };
             names.symbols.push((view.name.to_string(), symbol));
+            names.assets_of.insert(symbol, [view.base, view.quote]);
             names.definitions.insert(symbol, definition);
             names.statuses.insert(symbol, view.status.to_wire());
         }
@@ -151,12 +159,14 @@ impl Names {
             }
             Command::DefineAsset(asset) => {
                 self.assets.push((asset.name.to_string(), AssetId(id)));
+                self.precisions.push(asset.precision);
             }
             Command::CreateKey(key) => self.keys.push((KeyId(number), key.account)),
             Command::RevokeKey(revoked) => self.keys.retain(|(key, _)| *key != revoked.key),
             Command::DefineSymbol(made) => {
                 let symbol = SymbolId(id);
                 self.symbols.push((made.name.to_string(), symbol));
+                self.assets_of.insert(symbol, [made.base, made.quote]);
                 let DefineSymbol { order_types, flags, permissions, filters, .. } = *made;
                 let definition = ChangeSymbol {
                     symbol,
@@ -252,6 +262,17 @@ impl Names {
 
     pub(crate) fn asset(&self, name: &str) -> Result<AssetId> {
         find(&self.assets, "asset", name)
+    }
+
+    /// Base and quote of a symbol.
+    pub(crate) fn assets_of(&self, symbol: SymbolId) -> Option<[AssetId; 2]> {
+        self.assets_of.get(&symbol).copied()
+    }
+
+    /// What is to be known of an asset beside a symbol.
+    pub(crate) fn asset_facts(&self, asset: AssetId) -> Option<AssetFacts<'_>> {
+        let name = &self.assets.iter().find(|(_, id)| *id == asset)?.0;
+        Some(AssetFacts { name, precision: *self.precisions.get(asset.0 as usize)? })
     }
 }
 

@@ -12,6 +12,7 @@ use toml::{Table, Value};
 use touchline_adapter::config::AdapterConfig;
 use touchline_adapter::jobs::config::JobsConfig;
 use touchline_engine::config::{ConfigError, EngineConfig, spellings};
+use touchline_engine::genesis::Written;
 
 /// The reference file: every key with its default, and the demo venue.
 const REFERENCE: &str = include_str!("../venue.toml");
@@ -21,6 +22,8 @@ pub(crate) struct Settings {
     pub(crate) engine: EngineConfig,
     pub(crate) adapter: AdapterConfig,
     pub(crate) jobs: JobsConfig,
+    /// Keys that somebody wrote: of a file of one's own all of them, else those of the command line.
+    pub(crate) written: Written,
     /// Where they stand.
     source: Source,
 }
@@ -104,9 +107,35 @@ pub(crate) fn parse(arguments: &SettingsArguments, text: Option<&str>) -> Result
         source.note(assignment.split('=').next().unwrap_or_default(), name());
     }
     let (engine, adapter, jobs) = sections;
-    let settings = Settings { engine, adapter, jobs, source };
+    let written = match arguments.config {
+        Some(_) => written(&table),
+        None => arguments.set.iter().fold(Written::default(), |mut written, assignment| {
+            let key = assignment.split('=').next().and_then(|key| key.split_once('.'));
+            key.into_iter().for_each(|(section, key)| written.note(section, key));
+            written
+        }),
+    };
+    let settings = Settings { engine, adapter, jobs, written, source };
     settings.engine.validate().map_err(|wrong| settings.with_place(wrong.into()))?;
     Ok(settings)
+}
+
+/// Every key of a table.
+fn written(table: &Table) -> Written {
+    let mut written = Written::default();
+    for (section, value) in table {
+        match value {
+            Value::Table(keys) => keys.keys().for_each(|key| written.note(section, key)),
+            Value::Array(entries) => {
+                for (entry, keys) in entries.iter().enumerate() {
+                    let keys = keys.as_table().into_iter().flat_map(Table::keys);
+                    keys.for_each(|key| written.note_entry(section, entry, key));
+                }
+            }
+            _ => {}
+        }
+    }
+    written
 }
 
 /// The settings of a file with this text.

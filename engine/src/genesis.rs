@@ -4,11 +4,15 @@
 //! The commands carry the sequences 1, 2, … of the engine's own session, so a first start that was
 //! cut off goes on where it stopped.
 
+mod doubts;
 mod refused;
 mod rounding;
+mod standing;
 mod untaken;
 
-pub use rounding::finer_than_amounts;
+pub use doubts::{AssetFacts, Doubt, SymbolFacts, doubts, doubts_of_section};
+pub use standing::Written;
+pub(crate) use standing::not_in_force;
 pub(crate) use untaken::untaken;
 
 use crate::config::{
@@ -29,7 +33,7 @@ use touchline_protocol::message::command::{
 use touchline_protocol::message::decode::{self, Command};
 use touchline_protocol::message::enums::{RejectReason, SymbolStatus};
 use touchline_protocol::text::{AssetName, Name, SymbolName};
-use touchline_protocol::units::{AccountId, AssetId, Position, Sequence};
+use touchline_protocol::units::{AccountId, Amount, AssetId, Position, Sequence};
 
 /// The behaviour version of a new venue. A venue that has a log keeps the version of its log until it
 /// is raised by a command.
@@ -315,6 +319,12 @@ pub(crate) fn is_whole_in(data: &Path) -> bool {
             Err(_) => return true,
         }
     }
+}
+
+/// Units of 10⁻⁸ as somebody writes them: without zeros at the end.
+fn trimmed(units: i64) -> String {
+    let text = Amount(units).to_string();
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn wrong((section, entry): (&str, usize), key: &str, found: &str, expected: &str) -> ConfigError {

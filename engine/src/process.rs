@@ -1,12 +1,12 @@
 //! The life of the engine process: start, serve, end.
 
 use crate::clock::{Clock, SystemTime};
-use crate::config::{EngineConfig, FeedFollow, WindowPlace, limit_key, no_memory};
+use crate::config::{ConfigError, EngineConfig, FeedFollow, WindowPlace, limit_key, no_memory};
 use crate::cores;
 use crate::duty::{Duty, DutyOptions, OwnCommandError};
 use crate::feed::{self, FeedHandle, FeedOptions};
 use crate::gateway::{self, GatewayHandle, GatewayOptions, Mail, ReaderLimits, StreamRings};
-use crate::genesis::{Genesis, finer_than_amounts, is_whole_in, symbol_filters, untaken};
+use crate::genesis::{Genesis, Written, doubts_of_section, is_whole_in, not_in_force, untaken};
 use crate::huge_pages::use_huge_pages;
 use crate::inspect::reapply;
 use crate::log::disk::disk_error;
@@ -55,6 +55,8 @@ pub struct EngineOptions {
     pub config: EngineConfig,
     /// Its definition is one that somebody wrote, and not the built-in one.
     pub is_own_definition: bool,
+    /// Keys of it that somebody wrote.
+    pub written: Written,
     /// Open a damaged log by dropping what lies behind the damage.
     pub accept_loss: bool,
     /// Begin no new venue, and make no folder: there was one here.
@@ -152,11 +154,9 @@ pub fn run(options: EngineOptions) -> Result<()> {
     let mut core = Core::with_table_seed(table_seed);
     let (mail, rings) = gateway::mail()?;
     let (log, defined) = open_log(&options, &mut core, table_seed)?;
-    if options.is_own_definition
-        && defined.is_whole
-        && let Some(told) = untaken(&options.config, &core)
-    {
-        alert!("engine: {told}");
+    if defined.is_whole {
+        let segment_bytes = log.control.identity().segment_bytes;
+        tell_of_definition(&options, &core, segment_bytes);
     }
     let stop = Arc::new(AtomicBool::new(false));
     // A signal that nobody takes ends the process where it is, and the file would stay. One that comes from here
@@ -170,6 +170,16 @@ pub fn run(options: EngineOptions) -> Result<()> {
     drop(pid_file);
     say!("engine ended");
     Ok(())
+}
+
+/// Tells what the settings say of a venue that was made before and is otherwise: who changes them is to hear that
+/// nothing came of it.
+fn tell_of_definition(options: &EngineOptions, core: &Core, segment_bytes: u64) {
+    let EngineOptions { config, written, .. } = options;
+    let missing = untaken(config, core).filter(|_| options.is_own_definition);
+    for told in missing.into_iter().chain(not_in_force(config, written, core, segment_bytes)) {
+        alert!("engine: {told}");
+    }
 }
 
 /// What the log is opened for.
@@ -263,8 +273,8 @@ fn log_start(
     if let Some((genesis, defined)) = definition {
         let genesis = genesis.map_or_else(|| Genesis::new(&options.config), Ok)?;
         for symbol in &options.config.symbols {
-            if let Some(told) = finer_than_amounts(&symbol.name, &symbol_filters(symbol)) {
-                alert!("engine: {told}");
+            for doubt in doubts_of_section(symbol, &options.config.assets) {
+                alert!("engine: {}", doubt.found);
             }
         }
         define_venue(duty, &genesis, defined)?;
@@ -480,14 +490,8 @@ fn change_limits(duty: &mut Duty, command: &[u8]) -> Result<()> {
             OwnCommandError::Rejected { reason, detail, .. } => limit_key(*reason, *detail),
             _ => None,
         };
-        let why = key.map_or_else(
-            || "section [limits]".to_owned(),
-            |key| {
-                format!(
-                    "venue.toml {key} is less than what the venue has in use, or no memory is left"
-                )
-            },
-        );
+        let problem = "it is less than what the venue has in use, or no memory is left";
+        let why = ConfigError::of(key.unwrap_or("limits"), problem.to_owned());
         anyhow::Error::from(error).context(why)
     })
 }

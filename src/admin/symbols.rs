@@ -10,14 +10,14 @@ use std::collections::HashSet;
 use std::path::Path;
 use toml::{Table, Value};
 use touchline_engine::config::{OrderTypes, SymbolSection};
-use touchline_engine::genesis;
+use touchline_engine::genesis::{self, Doubt, SymbolFacts};
 use touchline_protocol::message::command::{
     ChangeSymbol, DefineAsset, ExpireAll, PERMISSION_SPOT, SYMBOL_ICEBERG, SYMBOL_OCO,
     SYMBOL_QUOTE_QUANTITY, SetSymbolStatus, SetVenueFilters, SymbolFilters,
 };
 use touchline_protocol::message::enums::SymbolStatus;
 use touchline_protocol::text::AssetName;
-use touchline_protocol::units::Amount;
+use touchline_protocol::units::{Amount, AssetId};
 
 /// The statuses of a symbol (spot contract §2 Enumerations).
 pub(crate) const STATUSES: [(&str, SymbolStatus); 7] = [
@@ -73,14 +73,17 @@ fn add(
     let number = send(data, &mut command)?.id;
     let report =
         (format!("symbol {name} has number {number}"), json!({"symbol": name, "number": number}));
-    Ok(with_warning(report, name, &command.filters))
+    let kinds = (command.order_types, command.flags);
+    let assets = [command.base, command.quote];
+    Ok(with_warnings(report, doubts(&names, name, (kinds, &command.filters), assets)))
 }
 
 fn change(data: &Path, name: &str, settings: &SymbolSettings) -> Result<Report> {
     if settings.keys.is_empty() && settings.permissions.is_none() {
         bail!("nothing is to be changed: name a KEY=VALUE, or --permissions");
     }
-    let mut command = Names::read(data)?.symbol_definition(name)?;
+    let names = Names::read(data)?;
+    let mut command = names.symbol_definition(name)?;
     let section = section(present(&command), &settings.keys)?;
     command.order_types = section.order_types.bits;
     command.flags = genesis::symbol_flags(&section);
@@ -94,18 +97,34 @@ fn change(data: &Path, name: &str, settings: &SymbolSettings) -> Result<Report> 
         format!("symbol {name} (number {number}) is changed"),
         json!({"symbol": name, "number": number, "changed": settings.keys}),
     );
-    Ok(with_warning(report, name, &command.filters))
+    let kinds = (command.order_types, command.flags);
+    let assets = names.assets_of(command.symbol).unwrap_or_default();
+    Ok(with_warnings(report, doubts(&names, name, (kinds, &command.filters), assets)))
+}
+
+/// What is to be known of a symbol of these order types, flags, filters and assets.
+fn doubts(
+    names: &Names,
+    name: &str,
+    ((order_types, flags), filters): ((u8, u8), &SymbolFilters),
+    assets: [AssetId; 2],
+) -> Vec<Doubt> {
+    let [Some(base), Some(quote)] = assets.map(|asset| names.asset_facts(asset)) else {
+        return Vec::new();
+    };
+    genesis::doubts(&SymbolFacts { name, order_types, flags, filters, base, quote })
 }
 
 /// Adds what is to be known of a symbol that was taken all the same.
-fn with_warning((text, mut object): Report, name: &str, filters: &SymbolFilters) -> Report {
-    match genesis::finer_than_amounts(name, filters) {
-        Some(told) => {
-            object["warning"] = json!(told);
-            (format!("{text}\nwarning: {told}"), object)
-        }
-        None => (text, object),
+fn with_warnings((mut text, mut object): Report, doubts: Vec<Doubt>) -> Report {
+    let told: Vec<_> = doubts.into_iter().map(|doubt| doubt.found).collect();
+    for found in &told {
+        text += &format!("\nwarning: {found}");
     }
+    if !told.is_empty() {
+        object["warning"] = json!(told.join("; "));
+    }
+    (text, object)
 }
 
 /// A symbol's keys of `venue.toml`, some of them as `KEY=VALUE`; a value that is no TOML is a text, and
@@ -261,12 +280,11 @@ mod tests {
     #[test]
     fn a_warning_is_part_of_the_report() {
         let report = || ("symbol AB has number 3".to_owned(), json!({"symbol": "AB", "number": 3}));
-        let coarse = SymbolFilters { tick_size: ONE, lot_step: 1, ..Default::default() };
-        assert_eq!(with_warning(report(), "AB", &coarse), report());
-        let (text, object) = with_warning(report(), "AB", &SymbolFilters::default());
-        let told = object["warning"].as_str().unwrap();
-        assert_eq!(text, format!("symbol AB has number 3\nwarning: {told}"));
-        assert_eq!(object["number"], 3);
+        assert_eq!(with_warnings(report(), Vec::new()), report());
+        let doubt = |found: &str| Doubt { found: found.to_owned(), advice: String::new() };
+        let (text, object) = with_warnings(report(), vec![doubt("one"), doubt("two")]);
+        assert_eq!(text, "symbol AB has number 3\nwarning: one\nwarning: two");
+        assert_eq!((&object["number"], &object["warning"]), (&json!(3), &json!("one; two")));
     }
 
     const ONE: i64 = 100_000_000;

@@ -4,13 +4,12 @@ use super::Finding;
 use crate::pruned::missing_beginning;
 use crate::settings::Settings;
 use std::path::Path;
-use touchline_engine::config::{EngineConfig, SymbolSection};
-use touchline_engine::genesis::{finer_than_amounts, symbol_filters};
+use touchline_engine::config::EngineConfig;
+use touchline_engine::genesis::doubts_of_section;
 use touchline_engine::snapshot::list;
 use touchline_engine::{check_definition, check_new_log, has_log};
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::log::reader::{Follow, LogReader};
-use touchline_protocol::message::enums::OrderType;
 
 /// What this is about, in findings.
 const NAME: &str = "definition";
@@ -38,8 +37,9 @@ pub(super) fn look(data: &Path, settings: &Settings) -> Vec<Finding> {
         return vec![Finding::wrong(NAME, error.to_string(), "")];
     }
     let EngineConfig { assets, symbols, accounts, .. } = config;
+    let doubts = symbols.iter().flat_map(|symbol| doubts_of_section(symbol, assets));
     let doubtful: Vec<_> =
-        symbols.iter().flat_map(|symbol| useless_flags(symbol).chain(fine_grid(symbol))).collect();
+        doubts.map(|doubt| Finding::could(NAME, doubt.found, doubt.advice)).collect();
     if !doubtful.is_empty() {
         return doubtful;
     }
@@ -59,34 +59,6 @@ fn unusable_log(data: &Path) -> Option<Finding> {
     let why = missing_beginning(data, reader.position()).ok().flatten()?;
     let advice = "bring back a snapshot, or the segments before it, from a copy";
     Some(Finding::wrong(NAME, why, advice))
-}
-
-/// What a symbol says that it takes, while it does not take the order types that this is made of. Venues were
-/// made with such definitions, so a start takes them.
-fn useless_flags(symbol: &SymbolSection) -> impl Iterator<Item = Finding> {
-    let takes = |kind: OrderType| kind.is_in(symbol.order_types.bits);
-    let takes_stop = takes(OrderType::StopLoss) || takes(OrderType::StopLossLimit);
-    let flags = [
-        (
-            symbol.oco && !(takes(OrderType::LimitMaker) && takes_stop),
-            "oco",
-            "LIMIT_MAKER and STOP_LOSS or STOP_LOSS_LIMIT",
-        ),
-        (symbol.quote_quantity && !takes(OrderType::Market), "quote_quantity", "MARKET"),
-    ];
-    let useless = flags.into_iter().filter(|(is_useless, ..)| *is_useless);
-    useless.map(|(_, key, types)| {
-        let name = &symbol.name;
-        let found = format!("symbol {name} says {key} = true, and all such orders are refused");
-        Finding::could(NAME, found, format!("its order_types need {types} for that"))
-    })
-}
-
-/// A symbol whose trades may be worth less than an amount can say, which is allowed.
-fn fine_grid(symbol: &SymbolSection) -> Option<Finding> {
-    let told = finer_than_amounts(&symbol.name, &symbol_filters(symbol))?;
-    let advice = "tick_size times lot_step a multiple of 0.00000001, and price_min and lot_min of their steps";
-    Some(Finding::could(NAME, told, advice))
 }
 
 #[cfg(test)]

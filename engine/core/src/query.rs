@@ -82,6 +82,13 @@ impl Core {
         self.engine_sequence
     }
 
+    /// How many orders, and how many stops among them, an account may have open on all symbols together; 0: any
+    /// number.
+    #[must_use]
+    pub const fn venue_filters(&self) -> [u32; 2] {
+        [self.max_orders, self.max_algo_orders]
+    }
+
     /// How much of each capacity is in use.
     #[must_use]
     pub const fn counts(&self) -> Counts {

@@ -1,13 +1,12 @@
 //! Symbols whose prices times quantities need more decimals than an amount has: they are allowed, and told of.
-//! Called by the engine's first start, and by `touchline admin` and `touchline doctor`.
+//! Called by [`super::doubts`].
 
 use touchline_protocol::message::command::SymbolFilters;
 use touchline_protocol::units::UNITS_PER_WHOLE;
 
 /// What is to be told of a symbol if a price times a quantity that its filters allow may be no multiple of 10⁻⁸;
 /// `None` of all others. A fill's quote amount is then cut to that, and to nothing where it is less.
-#[must_use]
-pub fn finer_than_amounts(name: &str, filters: &SymbolFilters) -> Option<String> {
+pub(super) fn finer_than_amounts(name: &str, filters: &SymbolFilters) -> Option<String> {
     let price = grid(filters.price_min, filters.tick_size);
     let quantity = grid(filters.lot_min, filters.lot_step);
     let is_exact = (price * quantity).is_multiple_of(UNITS_PER_WHOLE.unsigned_abs().into());
@@ -20,7 +19,7 @@ pub fn finer_than_amounts(name: &str, filters: &SymbolFilters) -> Option<String>
 
 /// The greatest number of which all values are multiples that lie a multiple of `step` above `least` (spot contract
 /// §2 PRICE_FILTER, LOT_SIZE). A step of 0 is no rule: then it is the unit, 10⁻⁸.
-fn grid(least: i64, step: i64) -> u128 {
+pub(super) fn grid(least: i64, step: i64) -> u128 {
     if step == 0 {
         return 1;
     }

@@ -23,6 +23,7 @@ fn options(folder: &TempDir, keys: u32, gateway: &str) -> EngineOptions {
         data: folder.path().to_owned(),
         config: toml::from_str(&text).expect("a sound venue.toml"),
         is_own_definition: true,
+        written: Written::default(),
         accept_loss: false,
         must_exist: false,
         allow_clock_behind: false,
