@@ -167,6 +167,11 @@ fn named(error: CallError, command: &[u8]) -> Error {
         return anyhow!("{error}, {}", about_rules(set.rules));
     }
     let key = command.and_then(|command| key_of(&command, reason, detail));
+    if let (Some(key), RejectReason::CapacityReached) = (key, reason) {
+        return anyhow!(
+            "{error}, {key}: it is used up; raise it in the settings and start the engine again"
+        );
+    }
     match key.or_else(|| way_on(reason)) {
         Some(more) => anyhow!("{error}, {more}"),
         None => error.into(),
@@ -209,6 +214,7 @@ const fn way_on(reason: RejectReason) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use touchline_protocol::message::command::CreateAccount;
 
     #[test]
     fn rules_that_are_not_the_next_ones_are_told_how_they_are_raised() {
@@ -222,6 +228,10 @@ mod tests {
             let told = told(rules);
             assert!(told.contains(&highest) && told.contains(why), "{told}");
         }
+        let account = CreateAccount::default();
+        let (reason, detail) = (RejectReason::CapacityReached, 2);
+        let told = named(CallError::Rejected { reason, detail }, account.as_bytes()).to_string();
+        assert!(told.contains("limits.accounts: it is used up; raise it"), "{told}");
         let command = SetRules { rules: 2, ..Default::default() };
         let (reason, detail) = (RejectReason::LogUnavailable, 0);
         let told = named(CallError::Rejected { reason, detail }, command.as_bytes()).to_string();

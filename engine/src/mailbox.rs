@@ -164,6 +164,38 @@ pub enum ToDuty {
     },
 }
 
+/// A capacity for which a logon is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UsedUp {
+    /// `limits.sessions`, which is so much: the name is new.
+    Sessions(u32),
+    /// The names that one key may have in its life, which are so many: the name is new.
+    NamesOfKey(u32),
+    /// `limits.pending_work`, which is so much: the end of the older connection has orders to cancel.
+    PendingWork(u32),
+}
+
+impl std::fmt::Display for UsedUp {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Sessions(most) => write!(
+                formatter,
+                "its name is new, and limits.sessions = {most} is used up, of which some are kept for the local user's \
+                 programs: log on under a name of before, or raise limits.sessions and start the engine again"
+            ),
+            Self::NamesOfKey(most) => write!(
+                formatter,
+                "its name is new, and its key has had {most} names, which is all it may: log on under one of these, or \
+                 by another key"
+            ),
+            Self::PendingWork(most) => write!(
+                formatter,
+                "limits.pending_work = {most} is used up, and the older connection leaves orders to cancel: try again"
+            ),
+        }
+    }
+}
+
 /// From the duty thread to the gateway.
 pub enum FromDuty {
     /// The session is open.
@@ -181,6 +213,8 @@ pub enum FromDuty {
         ticket: usize,
         /// Why.
         reason: RejectReason,
+        /// Which capacity is used up, if it is that.
+        used_up: Option<UsedUp>,
         /// The engine's end of the rings, if it was to have rings of its own.
         end: Option<Box<SessionEnd>>,
     },

@@ -378,9 +378,15 @@ fn what_is_refused_is_named_and_not_only_numbered() {
         (&["symbol", "change", "BTCUSDT", "price_max=0.001"], "price_max"),
         (&["symbol", "add", "X", "BTC", "ETH", "lot_min=2", "lot_max=1"], "lot_max"),
         (&["symbol", "add", "X", "BTC", "BTC"], "quote"),
-        (&["symbol", "add", "X", "BTC", "ETH"], "limits.symbols"),
+        (
+            &["symbol", "add", "X", "BTC", "ETH"],
+            "limits.symbols: it is used up; raise it in the settings and start the engine again",
+        ),
         (&["asset", "X", "--precision", "9"], "precision"),
-        (&["asset", "X"], "limits.assets"),
+        (
+            &["asset", "X"],
+            "limits.assets: it is used up; raise it in the settings and start the engine again",
+        ),
         (&["account", "X", "--maker-rate", "2"], "maker_rate"),
         (&["fees", "0.1", "2", "--account", "A"], "taker rate"),
         (&["fees", "0.6", "0.1", "0.5", "0", "--symbol", "BTCUSDT"], "maker rate"),

@@ -36,6 +36,8 @@ fn a_key_has_so_many_names_as_the_documents_say_and_the_next_one_is_refused() {
     }
     let one_more = named(SESSIONS_PER_KEY_MAX);
     assert_eq!(rejected(&one_more), Some(RejectReason::CapacityReached));
+    let told = format!("its key has had {SESSIONS_PER_KEY_MAX} names");
+    venue.supervisor().wait_for(0, "which limit it is", |line| line.contains(&told));
     Member::open(&named(0)).expect("a name that is there comes back").assert_alive();
     let other = options(unix(&venue), "name-of-its-own", (KEY_B, &b));
     Member::open(&other).expect("another key has names of its own").assert_alive();

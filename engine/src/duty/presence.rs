@@ -6,9 +6,10 @@ use super::connection::Connection;
 use super::transaction::{Refusal, transact};
 use super::{Duty, LETTERS_PER_TURN, OwnCommandError, is_answering};
 use crate::log::BeginError;
-use crate::mailbox::{FromDuty, LogonLetter, LogonRequest, Wishes};
+use crate::mailbox::{FromDuty, LogonLetter, LogonRequest, UsedUp, Wishes};
 use crate::notice::alert;
-use touchline_core::Core;
+use touchline_core::limits::{LOCAL_SESSIONS, SESSIONS_PER_KEY_MAX, number};
+use touchline_core::{Core, Reject};
 use touchline_protocol::message::command::{ConnectionEnded, Logon};
 use touchline_protocol::message::decode::{self, Command, Event};
 use touchline_protocol::message::enums::{CloseReason, Lane, RejectReason, Role};
@@ -50,7 +51,10 @@ impl Duty {
                 // What the end of the older connection took away.
                 self.tell_others(None, position);
             }
-            Err(reason) => self.mail.tell_gateway(FromDuty::Refused { ticket, reason, end }),
+            Err(Reject { reason, detail }) => {
+                let used_up = self.used_up(&logon, reason, detail);
+                self.mail.tell_gateway(FromDuty::Refused { ticket, reason, used_up, end });
+            }
         }
     }
 
@@ -85,12 +89,35 @@ impl Duty {
         }
     }
 
-    fn log_own(&mut self, logon: &Logon) -> Result<(SessionStarted, Position), RejectReason> {
+    /// The capacity for which the core has refused a logon.
+    fn used_up(&self, logon: &Logon, reason: RejectReason, detail: u32) -> Option<UsedUp> {
+        if reason != RejectReason::CapacityReached {
+            return None;
+        }
+        let limits = self.core.limits();
+        match detail {
+            number::PENDING_WORK => Some(UsedUp::PendingWork(limits.pending_work)),
+            number::SESSIONS => {
+                let kept_back = match logon.command.key_id.0 {
+                    0 => 0,
+                    _ => (limits.sessions / 4).min(LOCAL_SESSIONS),
+                };
+                let has_room = self.core.counts().sessions + kept_back < limits.sessions;
+                Some(match has_room {
+                    true => UsedUp::NamesOfKey(SESSIONS_PER_KEY_MAX),
+                    false => UsedUp::Sessions(limits.sessions),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn log_own(&mut self, logon: &Logon) -> Result<(SessionStarted, Position), Reject> {
         let command = Command::Logon(logon);
         let position = transact(&mut self.venue(), command.bytes(), &command, |_| {})
             .map_err(|refusal| match refusal {
-                Refusal::Log(_) => RejectReason::LogUnavailable,
-                Refusal::Core(reject) => reject.reason,
+                Refusal::Log(_) => RejectReason::LogUnavailable.into(),
+                Refusal::Core(reject) => reject,
             })?
             .expect("a logon is never only validated");
         let started = self.writer.committed_events().find_map(|event| match decode::event(event) {

@@ -1,5 +1,5 @@
-//! Lines about peers that were refused or ended, not more than one in a second of the door and one of the
-//! gateway: who knocks often fills no disk. Called by both for each.
+//! Lines about peers that were refused or ended, not more than one in a second of the door and one of each
+//! kind of the gateway: who knocks often fills no disk. Called by both for each.
 
 use crate::notice::alert;
 use std::time::{Duration, Instant};

@@ -70,6 +70,8 @@ pub(super) struct Gateway {
     pub(super) readers: Readers,
     next_ticket: usize,
     pub(super) refusals: Refusals,
+    /// The same of logons for which a capacity is used up, which no other line is to keep back: it tells the way out.
+    used_up: Refusals,
     pub(super) now: Instant,
     ticked: Instant,
     happened: Vec<Happened>,
@@ -99,6 +101,7 @@ impl Gateway {
             sessions: Sessions::new(rings),
             next_ticket: 0,
             refusals: Refusals::default(),
+            used_up: Refusals::default(),
             now,
             ticked: now,
             happened: Vec::new(),
@@ -317,9 +320,11 @@ impl Gateway {
             Progress::LogOn { logon, end, wishes } => {
                 let key = logon.command.key_id;
                 if !self.has_place(key.0 == 0, end.is_none()) {
-                    let setting =
-                        if end.is_none() { "gateway.sessions" } else { "engine.connections" };
-                    let why = format!("refused a session: {setting} are in use");
+                    let why = match end {
+                        None => format!("gateway.sessions = {}", self.options.settings.sessions),
+                        Some(_) => format!("engine.connections = {}", self.options.connections_max),
+                    };
+                    let why = format!("refused a session: {why} are in use");
                     self.refuse_logon(ticket, RefusalReason::TooManySessions, None, &why);
                 } else if !self.logons.admit(key, self.now) {
                     let why = format!("refused a logon: key {key} logs on too often");
@@ -383,11 +388,15 @@ impl Gateway {
                     self.welcome(ticket, &started, logon);
                 }
                 // The memory, if any, is unmapped here.
-                FromDuty::Refused { ticket, reason, end: _ } => {
+                FromDuty::Refused { ticket, reason, used_up, end: _ } => {
                     if let Some(peer) = self.peers.get(&ticket) {
                         peer.refuse(RefusalReason::Rejected, Some(reason));
                         self.forget_peer(ticket);
-                        self.refusals.print(&format!("refused a logon: {reason:?}"));
+                        let what = format!("refused a logon: {reason:?}");
+                        match used_up {
+                            None => self.refusals.print(&what),
+                            Some(used_up) => self.used_up.print(&format!("{what}: {used_up}")),
+                        }
                     }
                 }
                 FromDuty::Closed { session, epoch, reason, why, end } => {

@@ -168,7 +168,12 @@ fn a_logon_that_is_refused_comes_back_with_its_memory() {
     venue.mail.to_duty.put(ToDuty::Logon(LogonLetter { ticket: 7, asked }));
     venue.duty.turn();
     match venue.mail.from_duty.take() {
-        Some(FromDuty::Refused { ticket: 7, reason: RejectReason::UnknownKey, end }) => {
+        Some(FromDuty::Refused {
+            ticket: 7,
+            reason: RejectReason::UnknownKey,
+            end,
+            used_up: None,
+        }) => {
             assert!(end.is_some());
         }
         _ => panic!("no refusal"),

@@ -146,10 +146,19 @@ pub(crate) fn told(error: io::Error, limit: Duration) -> io::Error {
     }
 }
 
+/// What a client knows of a capacity that keeps it from logging on: a refusal does not say which one it is.
+const NO_CAPACITY: &str = "the session's name is new, and limits.sessions of the venue's settings, or the 32 names that a \
+                           key may have, are used up: log on under a name of before, or raise limits.sessions and \
+                           start the engine again, whose own lines tell which limit it is; or, of a name of before, \
+                           limits.pending_work is used up at present";
+
 /// A refusal in words.
 pub(crate) fn why(reason: Option<RefusalReason>, reject: Option<RejectReason>) -> String {
     let (name, meaning) = match (reason, reject) {
         (None, _) => return "for a reason that this client does not know".to_owned(),
+        (Some(_), Some(reject @ RejectReason::CapacityReached)) => {
+            (format!("{reject:?}"), Some(NO_CAPACITY))
+        }
         // A refusal has no detail.
         (Some(_), Some(reject)) => {
             (format!("{reject:?}"), reject.meaning().split("; `detail`").next())
@@ -318,8 +327,10 @@ mod tests {
             (
                 Some(RefusalReason::Rejected),
                 Some(RejectReason::CapacityReached),
-                "CapacityReached: A configured capacity is used up, or one order would look at more price \
-                 levels than it may",
+                "CapacityReached: the session's name is new, and limits.sessions of the venue's settings, or the 32 \
+                 names that a key may have, are used up: log on under a name of before, or raise limits.sessions and \
+                 start the engine again, whose own lines tell which limit it is; or, of a name of before, \
+                 limits.pending_work is used up at present",
             ),
             (None, None, "for a reason that this client does not know"),
         ] {
