@@ -65,6 +65,8 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<ExitCode> {
     findings.extend(place::look(&arguments.data, &settings.engine));
     findings.extend(definition::look(&arguments.data, &settings));
     findings.extend(beside::look(&arguments.data, &settings.adapter.instance));
+    // At last: each thread that there was takes address space, which what is above may need.
+    findings.extend(host::threads(&settings.engine, &settings.adapter, &settings.jobs));
     let is_wrong = findings.iter().any(|finding| finding.state == State::Wrong);
     if arguments.json {
         notice::say!("{}", serde_json::json!({ "findings": findings, "ready": !is_wrong }));

@@ -7,10 +7,13 @@ mod log;
 mod names;
 mod notice;
 mod pruned;
+mod scarce;
 mod settings;
 mod up;
 
 use cli::Command;
+use rustix::fs::Mode;
+use rustix::process::umask;
 use signal_hook::consts::SIGXFSZ;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -23,7 +26,19 @@ static ALLOCATOR: touchline_engine::huge_pages::HugePages = touchline_engine::hu
 /// Exit code of a child of `up` that would end the same way if it were started again.
 pub(crate) const NOT_AGAIN: u8 = 3;
 
+/// Rights of a file's own user, as modes have them.
+const OWN_RIGHTS: u32 = 0o700;
+
+/// Keeps a umask from taking this user's own rights to what a venue makes, which nobody means: its keys could not be
+/// read again. Gives the umask that there was, if it was such a one.
+fn keep_own_rights() -> Option<u32> {
+    let was = umask(Mode::empty());
+    umask(was & !Mode::RWXU);
+    (was.bits() & OWN_RIGHTS != 0).then(|| was.bits())
+}
+
 fn main() -> ExitCode {
+    let umask = keep_own_rights();
     let arguments = cli::parse();
     let done = |()| ExitCode::SUCCESS;
     let is_tool =
@@ -33,6 +48,13 @@ fn main() -> ExitCode {
     if !is_tool {
         // In front of every thread. Where it fails all is as whoever has started this process wanted it.
         let _as_it_was = ending::unblock();
+    }
+    if let Some(umask) = umask {
+        // Children are given what is left of it.
+        notice::alert!(
+            "touchline: umask {umask:03o} takes from new files what their own user needs: it is taken as {:03o}",
+            umask & !OWN_RIGHTS
+        );
     }
     let outcome = match arguments.command {
         None => up::run(&arguments.up).map(done),
@@ -47,6 +69,8 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             let why = with_causes(error.as_ref());
+            let scarce = scarce::told(&error, !is_tool).map(|told| format!("; {told}"));
+            let why = why + &scarce.unwrap_or_default();
             if is_tool {
                 notice::alert!("touchline: {why}");
             } else {

@@ -9,6 +9,7 @@ mod suspicion;
 
 use crate::cli::{SettingsArguments, UpArguments};
 use crate::notice::supervisor::{alert, say};
+use crate::scarce;
 use crate::settings::Settings;
 use anyhow::{Context, Error, Result, bail, ensure};
 use child::{Child, Role, is_for_good, told};
@@ -80,6 +81,9 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
     let data = &arguments.data.data;
     touchline_engine::check_data_path(data)?;
     outlet::begin();
+    if let Some(told) = scarce::too_little_address_space() {
+        alert!("touchline: {told}");
+    }
     let (sender, notices) = channel();
     watch_signals(sender.clone())?;
     if !await_last(arguments.front.http, data, &notices)? {

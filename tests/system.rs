@@ -42,6 +42,7 @@ mod system {
     mod malformed_http;
     mod off_the_shelf;
     mod openapi;
+    mod operator;
     mod order_kinds;
     mod order_lists;
     mod orders;

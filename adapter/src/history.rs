@@ -4,6 +4,7 @@
 //! What was added of late stands in memory in two layers: one that grows, and one that is being
 //! written to the store. What is older stands in the store alone. A reader sees them as one.
 
+mod address_space;
 pub(crate) mod aggregates;
 mod breaks;
 pub(crate) mod candles;

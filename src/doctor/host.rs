@@ -1,12 +1,15 @@
 //! The host itself: cores, clock, memory pages, files. Called by [`super`].
 
 use super::Finding;
+use crate::scarce::ADDRESS_SPACE_MIN;
 use rustix::process::{Resource, getrlimit};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread::available_parallelism;
+use std::sync::{Mutex, mpsc};
+use std::thread::{self, available_parallelism};
 use touchline_adapter::config::AdapterConfig;
 use touchline_adapter::files_needed;
+use touchline_adapter::jobs::config::JobsConfig;
 use touchline_engine::config::{EngineConfig, Wait};
 use touchline_engine::open_files;
 
@@ -14,6 +17,12 @@ use touchline_engine::open_files;
 const CORES_TO_SPIN: usize = 3;
 /// Less memory than this may a new venue not find enough.
 const MEMORY_MIN: u64 = 320 * MIB;
+/// With fewer open files a start may fail.
+const FILES_MIN: u64 = 32;
+/// Threads and processes of supervisor, engine and adapter, but for those that the settings number.
+const THREADS: usize = 27;
+/// Stack of a thread that does nothing.
+const TRIAL_STACK_BYTES: usize = 64 << 10;
 const MIB: u64 = 1 << 20;
 /// Clock sources that are read without a system call.
 const FAST_CLOCKS: [&str; 3] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page"];
@@ -26,6 +35,8 @@ pub(super) struct Host {
     cores: usize,
     /// Files that a process may have open.
     files: u64,
+    /// Bytes of address space that a process may have; none: no limit.
+    address_space: Option<u64>,
 }
 
 impl Host {
@@ -36,6 +47,7 @@ impl Host {
             cores: available_parallelism().map_or(1, usize::from),
             // What the engine raises its own limit to; none means no limit.
             files: getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX),
+            address_space: getrlimit(Resource::As).current,
         }
     }
 
@@ -48,6 +60,7 @@ impl Host {
         findings.extend(self.pages());
         findings.extend(self.memory());
         findings.push(self.open_files(config, adapter));
+        findings.extend(address_space(self.address_space));
         findings
     }
 
@@ -215,13 +228,69 @@ impl Host {
     fn open_files(&self, config: &EngineConfig, adapter: &AdapterConfig) -> Finding {
         let needed = open_files::needed(config).max(files_needed(adapter));
         let found = format!("{} at once per process", self.files);
-        if self.files < needed {
+        if self.files < FILES_MIN {
+            let advice = format!(
+                "ulimit -Hn {needed}: that many may the settings take, and with fewer than {FILES_MIN} a start may fail"
+            );
+            Finding::wrong("open files", found, advice)
+        } else if self.files < needed {
             let advice = format!("ulimit -Hn {needed}: that many may the settings take");
             Finding::could("open files", found, advice)
         } else {
             Finding::good("open files", found)
         }
     }
+}
+
+/// Whether engine and adapter find room beside each other's files and memory, which they map. Nothing is told where
+/// there is no limit.
+fn address_space(allowed: Option<u64>) -> Option<Finding> {
+    let name = "address space";
+    let found = format!("{} MiB for each process (ulimit -v)", allowed? / MIB);
+    Some(if allowed? < ADDRESS_SPACE_MIN {
+        let least = ADDRESS_SPACE_MIN / MIB;
+        let advice = format!(
+            "ulimit -v unlimited: files are mapped, which takes addresses and no memory; {least} MiB are the least"
+        );
+        Finding::wrong(name, found, advice)
+    } else {
+        let advice = "ulimit -v unlimited: the adapter's history is mapped, and can grow to half of it at the most";
+        Finding::could(name, found, advice)
+    })
+}
+
+/// Whether this user is given the threads that a start takes, by trial: what the others of the user and of the
+/// container have is not to be seen. Nothing is told where it is.
+pub(super) fn threads(
+    config: &EngineConfig,
+    adapter: &AdapterConfig,
+    jobs: &JobsConfig,
+) -> Option<Finding> {
+    let needed =
+        THREADS + usize::from(config.feed.enabled) + adapter.workers + jobs.hashing_threads;
+    let (end, ended) = mpsc::channel::<()>();
+    let ended = Mutex::new(ended);
+    let given = thread::scope(|scope| {
+        let wait = || {
+            // All wait here until the sender is gone.
+            let _no_one_sends = ended.lock().map(|ended| ended.recv());
+        };
+        let start = |_: &usize| {
+            thread::Builder::new().stack_size(TRIAL_STACK_BYTES).spawn_scoped(scope, wait).is_ok()
+        };
+        let given = (0..needed).take_while(start).count();
+        drop(end);
+        given
+    });
+    too_few_threads(given, needed)
+}
+
+fn too_few_threads(given: usize, needed: usize) -> Option<Finding> {
+    (given < needed).then(|| {
+        let found = format!("{given} more of {needed} threads and processes are given");
+        let advice = "more for this user (ulimit -u) or its container (pids.max, TasksMax=)";
+        Finding::wrong("threads", found, advice)
+    })
 }
 
 /// Whether a core is in a list such as `1,4-7`.
@@ -260,7 +329,7 @@ mod tests {
 
         fn look(&self, config: &EngineConfig) -> Vec<(&'static str, State)> {
             let root = self.folder.path().to_owned();
-            let host = Host { root, cores: self.cores, files: 4096 };
+            let host = Host { root, cores: self.cores, files: 4096, address_space: None };
             let adapter = AdapterConfig { connections: 1000, ..AdapterConfig::default() };
             host.look(config, &adapter)
                 .into_iter()
@@ -321,16 +390,19 @@ mod tests {
     #[test]
     fn the_adapter_needs_files_too() {
         let folder = tempfile::tempdir().unwrap();
-        let host = Host { root: folder.path().to_owned(), cores: 2, files: 4096 };
-        let state = |connections, front, workers| {
+        let root = folder.path().to_owned();
+        let mut host = Host { root, cores: 2, files: 4096, address_space: None };
+        let state = |host: &Host, connections, front, workers| {
             let adapter = AdapterConfig { connections, front, workers, ..AdapterConfig::default() };
             host.open_files(&EngineConfig::default(), &adapter).state
         };
-        let hyper = |connections, workers| state(connections, FrontKind::Hyper, workers);
+        let hyper = |connections, workers| state(&host, connections, FrontKind::Hyper, workers);
         assert_eq!((hyper(3965, 1), hyper(3966, 1)), (State::Good, State::Could));
         assert_eq!((hyper(3959, 3), hyper(3960, 3)), (State::Good, State::Could));
-        let may = |connections| state(connections, FrontKind::May, 1);
+        let may = |connections| state(&host, connections, FrontKind::May, 1);
         assert_eq!((may(1982), may(1983)), (State::Good, State::Could));
+        host.files = FILES_MIN - 1;
+        assert_eq!(state(&host, 1, FrontKind::Hyper, 1), State::Wrong);
     }
 
     #[test]
@@ -423,5 +495,25 @@ mod tests {
         ] {
             assert_eq!(is_listed(list, core), expected, "{list} {core}");
         }
+    }
+
+    #[test]
+    fn too_few_threads_are_told() {
+        let (config, adapter) = (EngineConfig::default(), AdapterConfig::default());
+        // Whoever runs the tests has some.
+        assert_eq!(threads(&config, &adapter, &JobsConfig::default()), None);
+        let told = too_few_threads(29, 30).expect("one is missing");
+        assert_eq!(
+            (told.state, &*told.found),
+            (State::Wrong, "29 more of 30 threads and processes are given")
+        );
+        assert_eq!(too_few_threads(30, 30), None);
+    }
+
+    #[test]
+    fn too_little_address_space_is_told() {
+        let state = |mib: u64| address_space(Some(mib * MIB)).map(|finding| finding.state);
+        assert_eq!(address_space(None), None);
+        assert_eq!((state(3071), state(3072)), (Some(State::Wrong), Some(State::Could)));
     }
 }

@@ -200,6 +200,15 @@ fn window(shared_memory: &Path, (config, taken): (&EngineConfig, &Taken)) -> Fin
     };
     let free = match free_for_window(shared_memory, taken) {
         Ok(free) => free,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let folder = shared_memory.display();
+            let mib =
+                4 * WINDOW_BYTES_AUTO.max(config.log.window_mib.saturating_mul(MIB) / 4) / MIB;
+            let advice = format!(
+                "mkdir {folder}, and mount -t tmpfs -o mode=1777,size={mib}M tmpfs {folder}"
+            );
+            return refused(format!("{folder}: {error}"), advice);
+        }
         Err(error) => return refused(format!("{}: {error}", shared_memory.display()), more()),
     };
     if let Err(error) = host::try_shared_memory(shared_memory) {

@@ -46,17 +46,21 @@ impl Process {
 
     /// Starts `touchline` with these arguments in a folder.
     pub(crate) fn start_in<A: AsRef<OsStr>>(folder: &Path, arguments: &[A]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_touchline"));
+        Self::of(command.args(arguments).current_dir(folder))
+    }
+
+    /// Starts a command.
+    pub(crate) fn of(command: &mut Command) -> Self {
         watch();
-        let words = arguments.iter().map(|word| word.as_ref().to_string_lossy().into_owned());
+        let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
         let name = words.collect::<Vec<_>>().join(" ");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_touchline"))
-            .args(arguments)
-            .current_dir(folder)
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .expect("the built executable starts");
+            .expect("the executable starts");
         let output = Arc::new(Printed::default());
         let stdout = child.stdout.take().expect("stdout is piped");
         let stderr = child.stderr.take().expect("stderr is piped");

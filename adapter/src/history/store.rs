@@ -20,6 +20,7 @@ use thiserror::Error;
 use touchline_protocol::log::transaction::Bookmark;
 use touchline_protocol::units::{Incarnation, Position};
 
+use super::address_space::{self, MAP_BYTES, MAP_BYTES_MIN};
 use super::breaks::BreakRow;
 use super::candles::Candle;
 use super::folder::{self, Damage};
@@ -36,12 +37,6 @@ const FORMAT: u64 = 6;
 /// The oldest format that this build goes on with. Since it, [`SideRow`] has grown, and the first trade of an
 /// order has no [`OrderTradeRow`] any more.
 const FORMAT_MIN: u64 = 4;
-
-/// Address space that the store may come to fill; what it takes on disk grows with it.
-const MAP_BYTES: usize = 1 << 40;
-
-/// The least that is of use where the system gives less address space.
-const MAP_BYTES_MIN: usize = 1 << 30;
 
 /// Readers at the same time: more than two for each thread that serves requests, which is what one may hold.
 const READERS: u32 = 512;
@@ -323,8 +318,14 @@ impl Store {
         if !folder::has_sound_size(folder, MAP_BYTES as u64) {
             return Err(HistoryError::Layout { path: folder.to_owned() });
         }
-        let env = open_environment(folder)
-            .map_err(|source| HistoryError::Open { path: folder.to_owned(), source })?;
+        let env = open_environment(folder).map_err(|error| {
+            let path = folder.to_owned();
+            match error {
+                // Which says what was the matter also to who looks for it.
+                heed::Error::Io(source) => HistoryError::File { path, source },
+                source => HistoryError::Open { path, source },
+            }
+        })?;
         let pages = env.info().last_page_number as u64 + 1;
         folder::complete(folder, pages * u64::from(env.stat().page_size))?;
         let mut writing = env.write_txn()?;
@@ -439,7 +440,7 @@ impl Store {
 
 /// The environment of as much address space as there is.
 fn open_environment(folder: &Path) -> Result<Env<WithoutTls>, heed::Error> {
-    let mut bytes = MAP_BYTES;
+    let mut bytes = address_space::bytes();
     loop {
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(bytes).max_dbs(24).max_readers(READERS);

@@ -52,7 +52,7 @@ pub enum KeeperError {
     },
     /// The thread cannot be started.
     #[error("cannot start thread limits: {0}")]
-    Thread(io::Error),
+    Thread(#[source] io::Error),
 }
 
 /// The running thread. Dropping it writes what is not written yet.
