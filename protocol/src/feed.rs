@@ -17,11 +17,15 @@ mod line;
 #[cfg(not(loom))]
 mod memory;
 #[cfg(not(loom))]
+mod options;
+#[cfg(not(loom))]
 mod reader;
 
 #[cfg(not(loom))]
-pub use connect::{FeedConnectError, FeedOptions};
+pub use connect::FeedConnectError;
 #[cfg(not(loom))]
 pub use memory::{FeedInput, FeedMemoryError, FeedOutput};
+#[cfg(not(loom))]
+pub use options::{FeedOptions, FeedOptionsError};
 #[cfg(not(loom))]
 pub use reader::{FeedError, FeedReader};

@@ -262,6 +262,10 @@ mod tests {
                 let expected =
                     "does not answer: it took the connection and then nothing came for 20ms";
                 assert!(told.contains(expected), "{endpoint:?}: {told}");
+                if key.is_none() && !matches!(endpoint, Endpoint::SharedMemory(_)) {
+                    // The feed needs one there.
+                    continue;
+                }
                 let feed =
                     FeedOptions { key, timeout: limit, ..FeedOptions::new(endpoint.clone(), name) };
                 let told = FeedReader::open(&feed).err().unwrap().to_string();

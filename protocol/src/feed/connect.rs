@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use crate::client::Endpoint;
 use crate::client::handshake::{self, Step};
-use crate::credentials::Secret;
 use crate::framing::FrameFault;
 use crate::message::command::LOGON_FEED;
 use crate::message::decode::{self, DecodeError, FeedTalk, Handshake};
@@ -16,57 +15,19 @@ use crate::message::enums::{CloseReason, Lane, RejectReason, Role};
 use crate::message::feed::FeedOpened;
 use crate::message::handshake::{CARRIER_RINGS, CARRIER_STREAM, Hello, RefusalReason, Refused};
 use crate::shm::descriptors::PassError;
-use crate::text::Name;
-use crate::units::{Incarnation, KeyId, Position};
-use crate::wait::WaitStrategy;
+use crate::units::Position;
 
 use super::books::SnapshotError;
 use super::line::FeedLine;
 use super::memory::{FeedInput, FeedMemoryError};
-
-/// How to open the feed.
-#[derive(Clone, Debug)]
-pub struct FeedOptions {
-    /// Where, and over what.
-    pub endpoint: Endpoint,
-    /// Key and secret of a reader; none for the engine's own user, who reads over shared memory (as role Admin).
-    pub key: Option<(KeyId, Secret)>,
-    /// The reader's name, for the operator; 1 to 31 printable characters of ASCII.
-    pub name: Name,
-    /// How [`super::FeedReader::wait`] waits.
-    pub wait: WaitStrategy,
-    /// Longest that each step of the handshake, and each silence within a snapshot, may take.
-    pub timeout: Duration,
-    /// Longest snapshot that is taken, in bytes: 64 for each order.
-    pub snapshot_bytes_max: u64,
-    /// Of a stream: seconds after which a silent side sends a heartbeat, 1 to 60.
-    pub heartbeat_seconds: u8,
-    /// What [`super::FeedReader::last_seen`] gave at the end of the connection before: an engine whose log does not
-    /// have it refuses ([`FeedConnectError::HistoryLost`]), for something that the feed told was taken back. One before
-    /// handshake 1.5 does not look at it; such an engine tells no [`super::FeedReader::position_read`] either.
-    pub last_seen: Option<(Incarnation, Position)>,
-}
-
-impl FeedOptions {
-    /// Without a key, adaptive waiting, 5 s per step, snapshots of up to 1 GiB, heartbeats every 10 s.
-    #[must_use]
-    pub fn new(endpoint: impl Into<Endpoint>, name: Name) -> Self {
-        Self {
-            endpoint: endpoint.into(),
-            key: None,
-            name,
-            wait: WaitStrategy::Adaptive,
-            timeout: Duration::from_secs(5),
-            snapshot_bytes_max: 1 << 30,
-            heartbeat_seconds: 10,
-            last_seen: None,
-        }
-    }
-}
+use super::options::{FeedOptions, FeedOptionsError};
 
 /// Why the feed was not opened, or its connection is of no more use.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedConnectError {
+    /// The options are none that any engine takes; nothing was dialled.
+    #[error("cannot open the feed: {0}")]
+    Options(#[from] FeedOptionsError),
     /// Nobody listens there.
     #[error("cannot connect to the engine at {endpoint}: {source}")]
     Connect {
@@ -143,6 +104,7 @@ pub(super) struct Connection {
 
 /// Connects and proves who the reader is.
 pub(super) fn connect(options: &FeedOptions) -> Result<Connection, FeedConnectError> {
+    options.check()?;
     let endpoint = &options.endpoint;
     let failed = |source| FeedConnectError::Connect { endpoint: endpoint.clone(), source };
     let opened = match endpoint {
@@ -200,7 +162,7 @@ fn over_stream<S: Read + Write + AsFd + Into<OwnedFd>>(
     let mut words = [0; 16];
     handshake::read_message::<FeedConnectError>(&mut Step::begin(&mut socket, limit), &mut words)?;
     let opened = opened(bytemuck::cast_slice(&words))?;
-    let heartbeat = Duration::from_secs(heartbeat_seconds.max(1).into());
+    let heartbeat = Duration::from_secs(heartbeat_seconds.into());
     let line = FeedLine::new(socket.into(), options, Some(heartbeat))?;
     Ok(Connection { opened, memory: None, line })
 }
@@ -252,6 +214,7 @@ fn refusal(refused: &Refused) -> FeedConnectError {
 mod tests {
     use super::*;
     use crate::patience::join;
+    use crate::text::Name;
     use std::os::unix::net::UnixListener;
     use std::thread;
 

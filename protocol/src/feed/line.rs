@@ -11,8 +11,9 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::books::Books;
 use super::broadcast::SlotWords;
-use super::connect::{FeedConnectError, FeedOptions};
+use super::connect::FeedConnectError;
 use super::layout::MARK_WORD;
+use super::options::FeedOptions;
 use crate::framing::FrameBuffer;
 use crate::message::decode::{self, FeedTalk, Stream};
 use crate::message::enums::CloseReason;
