@@ -295,8 +295,9 @@ impl Client {
         (self.sender, self.receiver)
     }
 
-    /// Sends one command and waits for its terminal reply, passing over everything before it, what is no
-    /// reply included: for tools that do one thing at a time.
+    /// Sends one command and waits for its terminal reply, passing over all replies and events before it: for tools
+    /// that do one thing at a time. What is no reply stays for [`Receiver::next_notice`]: who asks for states besides
+    /// has to take them between two calls, or one is told [`ReceiveError::Notices`] in the end.
     ///
     /// # Errors
     /// See [`CallError`].

@@ -63,7 +63,17 @@ pub enum ReceiveError {
     /// What the engine sends over the socket are no messages.
     #[error("replies: {0}")]
     Frame(#[from] FrameFault),
+    /// Over a stream so much came besides replies that no more of it is kept. What came stays to be taken, and what
+    /// comes behind it is read once some of that has been; until then no reply comes.
+    #[error(
+        "the engine has said {NOTICES_MAX} things besides replies that nobody has taken (Receiver::next_notice)"
+    )]
+    Notices,
 }
+
+/// So much is kept of what comes besides replies until the caller takes it: the states of an account that are asked for
+/// one after the other have some thousand parts each, and an engine may say such things unasked.
+pub(super) const NOTICES_MAX: usize = 65_536;
 
 /// What the engine says on a stream besides replies and events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -171,7 +181,9 @@ impl Receiver {
     }
 
     /// What came besides replies up to the last one that was polled, oldest first. Over shared memory
-    /// there is none.
+    /// there is none. Whoever asks for a replay or a state has to take it, and all others do well to: of 65,536 that
+    /// nobody has taken the next poll that finds one more tells ([`ReceiveError::Notices`]), so that no engine fills
+    /// the memory of who does not look.
     pub fn next_notice(&mut self) -> Option<Notice> {
         match &mut self.0 {
             Inlet::Rings(_) => None,

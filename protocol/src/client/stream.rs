@@ -2,7 +2,7 @@
 //! [`super::Sender`] and [`super::Receiver`], which two threads may hold; what they share is a lock that
 //! is held for a copy, or for one system call that does not wait.
 
-use super::receiver::{Notice, ReceiveError, Reply};
+use super::receiver::{NOTICES_MAX, Notice, ReceiveError, Reply};
 use super::sender::SendError;
 use super::{Acknowledgement, ClientOptions};
 use crate::framing::FrameBuffer;
@@ -185,6 +185,9 @@ impl StreamReceiver {
                 let template = decode::header(frame)?.template_id;
                 if STREAM_TEMPLATES.contains(&template) {
                     let notice = Self::read_notice(frame, &mut self.durable)?;
+                    if notice.is_some() && self.notices.len() >= NOTICES_MAX {
+                        return Err(ReceiveError::Notices);
+                    }
                     self.notices.extend(notice);
                     self.buffer.take(length);
                     passed_by += 1;
@@ -414,6 +417,36 @@ mod tests {
         }
         assert!(polls > 1);
         assert_eq!(notices + receiver.notices.len(), 1000);
+    }
+
+    #[test]
+    fn of_what_nobody_takes_so_much_is_kept_and_the_rest_waits_until_some_is_taken() {
+        let (mut far, line, mut receiver) = over_stream(10 * PATIENCE);
+        far.set_nonblocking(false).unwrap();
+        let engine = std::thread::spawn(move || {
+            let said = bytemuck::bytes_of(&BalanceState::default()).repeat(NOTICES_MAX / 64);
+            (0..64).for_each(|_| far.write_all(&said).unwrap());
+            // It says that it lives, which is nothing to be kept.
+            far.write_all(bytemuck::bytes_of(&Heartbeat::default())).unwrap();
+            far.write_all(bytemuck::bytes_of(&BalanceState::default())).unwrap();
+            say(&mut far, 1);
+            far
+        });
+        let wait = Wait::begin();
+        let error = loop {
+            match receiver.poll() {
+                Ok(None) => wait.go_on("there is no end of what is kept"),
+                Ok(Some(_)) => panic!("all is kept"),
+                Err(error) => break error,
+            }
+        };
+        let _far = crate::patience::join(engine, "the engine");
+        assert_eq!((error, receiver.notices.len()), (ReceiveError::Notices, NOTICES_MAX));
+        assert_eq!(receiver.poll().unwrap_err(), error, "until some is taken");
+        assert!(!line.is_closed());
+        assert!(receiver.next_notice().is_some());
+        assert!(matches!(receiver.poll(), Ok(Some(_))));
+        assert_eq!(receiver.notices.len(), NOTICES_MAX);
     }
 
     #[test]
