@@ -12,8 +12,8 @@ use crate::message::command::{LOGON_BRIEF, LOGON_TERSE, LOGON_WISHES};
 use crate::message::decode::{self, DecodeError, Handshake};
 use crate::message::enums::RejectReason;
 use crate::message::handshake::{
-    ACKNOWLEDGE_APPENDED, ACKNOWLEDGE_DURABLE, CARRIER_RINGS, CARRIER_STREAM, Hello, RefusalReason,
-    Refused, Welcome,
+    ACKNOWLEDGE_APPENDED, ACKNOWLEDGE_DURABLE, CARRIER_RINGS, CARRIER_STREAM,
+    HEARTBEAT_SECONDS_MAX, Hello, RefusalReason, Refused, Welcome,
 };
 use crate::message::{PROTOCOL_MAJOR, PROTOCOL_MINOR};
 use crate::ring::{
@@ -252,13 +252,17 @@ fn over_stream<S: Read + Write + AsFd + Into<OwnedFd>>(
     check_log(options, &welcome)?;
     let socket = socket.into();
     ioctl_fionbio(&socket, true).map_err(io::Error::from)?;
-    let heartbeat = Duration::from_secs(u64::from(welcome.heartbeat_seconds.max(1)));
-    let line = Arc::new(StreamLine::new(socket, heartbeat));
+    let line = Arc::new(StreamLine::new(socket, heartbeat(&welcome)));
     let outlet = Outlet::Stream(Arc::clone(&line));
     let sender = Sender::new(options, &welcome, (outlet, false));
     let receiver = StreamReceiver::new(line, options, welcome.durable);
     let receiver = Receiver(Inlet::Stream(Box::new(receiver)));
     Ok(Client { sender, receiver, welcome, flags: hello.flags })
+}
+
+/// What no engine has is taken for the next that one may have: by an interval of years nobody would be given up.
+fn heartbeat(welcome: &Welcome) -> Duration {
+    Duration::from_secs(welcome.heartbeat_seconds.clamp(1, HEARTBEAT_SECONDS_MAX.into()).into())
 }
 
 /// Of another log even the same numbers mean other sessions, keys and symbols.

@@ -468,3 +468,11 @@ fn a_call_ends_in_time_though_there_is_always_something_to_read() {
     assert!(matches!(outcome, Err(CallError::Timeout(_))), "{outcome:?}");
     assert!(matches!(client.receiver().poll(), Ok(Some(_))), "it has read all that there was");
 }
+
+#[test]
+fn no_interval_of_heartbeats_is_so_long_that_an_engine_which_is_gone_is_never_given_up() {
+    for (seconds, expected) in [(0, 1), (1, 1), (60, 60), (61, 60), (u32::MAX, 60)] {
+        let welcome = Welcome { heartbeat_seconds: seconds, ..Default::default() };
+        assert_eq!(heartbeat(&welcome), Duration::from_secs(expected));
+    }
+}
