@@ -33,6 +33,11 @@ const ACROSS: FeedConnectError = FeedConnectError::Unexpected("message across a 
 /// up who polls for as long as it goes on.
 const PASSED_BY: u32 = 256;
 
+/// So much of a snapshot, or its rest, comes within [`FeedOptions::timeout`], or it is late: an engine that says a
+/// little now and then would else hold up who waits for it for as long as it goes on. The engine wants its readers to
+/// take as much.
+const SNAPSHOT_PACE: u64 = 1 << 20;
+
 /// Template ids of the feed's messages, and of a feed connection's own conversation.
 const FEED: std::ops::RangeInclusive<u16> = 400..=419;
 const TALK: std::ops::RangeInclusive<u16> = 420..=439;
@@ -222,8 +227,10 @@ impl FeedLine {
         }
         if !self.is_owed {
             if let Err(error) = self.say(bytemuck::bytes_of(&FeedRequest::default())) {
-                // What the engine said last tells more.
-                while let Some(came) = self.next(&mut message)? {
+                // What the engine said last tells more, unless it goes on and on.
+                while self.has_time(begin)
+                    && let Some(came) = self.next(&mut message)?
+                {
                     self.pass_over(came, &message);
                 }
                 return Err(error.into());
@@ -234,7 +241,12 @@ impl FeedLine {
         let head = loop {
             match self.next(&mut message)? {
                 Some(Came::Snapshot(head)) => break head,
-                Some(came) => self.pass_over(came, &message),
+                Some(came) => {
+                    self.pass_over(came, &message);
+                    if !self.has_time(begin) {
+                        return Ok(None);
+                    }
+                }
                 None if self.await_more(begin) => {}
                 None => return Ok(None),
             }
@@ -263,12 +275,17 @@ impl FeedLine {
     /// The messages of a snapshot; false if they are late. Memory grows with what has come, not with what was
     /// announced.
     fn read_on(&mut self, arriving: &mut Arriving) -> Result<bool, FeedConnectError> {
-        let mut heard = Instant::now();
+        let (mut begin, mut left) = (Instant::now(), arriving.left());
         while arriving.left() > 0 {
+            if left - arriving.left() >= SNAPSHOT_PACE {
+                (begin, left) = (Instant::now(), arriving.left());
+            }
             let Some(frame) = self.buffer.peek()? else {
-                if self.receive()? {
-                    heard = Instant::now();
-                } else if !self.await_more(heard) {
+                let is_in_time = match self.receive()? {
+                    true => self.has_time(begin),
+                    false => self.await_more(begin),
+                };
+                if !is_in_time {
                     return Ok(false);
                 }
                 continue;
@@ -322,6 +339,10 @@ impl FeedLine {
         let timeout = Timespec::try_from(limit).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
         // Whatever comes of it is looked at again.
         let _ready = poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&timeout));
+    }
+
+    fn has_time(&self, begin: Instant) -> bool {
+        begin.elapsed() <= self.timeout
     }
 
     /// Sleeps until something comes, unless it has; false once that has taken too long since `begin`.

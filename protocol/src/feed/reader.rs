@@ -39,8 +39,8 @@ pub enum FeedError {
     /// The engine ended, or its feed did, and everything was read.
     #[error("the feed has ended behind message {0}")]
     Ended(FeedSequence),
-    /// No snapshot came within [`FeedOptions::timeout`], or it stopped coming for so long. The connection is
-    /// sound: the next [`recover`](FeedReader::recover) or [`follow`](FeedReader::follow) waits for the same one.
+    /// No snapshot came within [`FeedOptions::timeout`], whatever else did, or within that neither a MiB more of one nor
+    /// its rest. The connection is sound: the next [`recover`](FeedReader::recover) or [`follow`](FeedReader::follow) waits for the same one.
     #[error("the snapshot that was asked for is late")]
     SnapshotLate,
     /// A snapshot is none that this reader takes, or the connection is of no more use.
@@ -338,7 +338,8 @@ impl FeedReader {
     }
 
     /// The books behind some message; the message behind that one is read next. Over shared memory it
-    /// is there.
+    /// is there. An engine that talks on and on holds this up no longer than one that says nothing:
+    /// [`FeedOptions::timeout`] for each thing that is waited for.
     ///
     /// # Errors
     /// If no snapshot comes within [`FeedOptions::timeout`] ([`FeedError::SnapshotLate`]), one is longer than this reader takes, or the feed
@@ -377,22 +378,49 @@ impl FeedReader {
         Err(FeedError::TooFast)
     }
 
-    /// Applies everything that is there to `books`, and makes them anew where that is needed; returns
-    /// the number of messages. At the first call `books` may be [`Books::new`].
+    /// Applies everything to `books` that is there when it is called, however much comes meanwhile, and makes them
+    /// anew where that is needed; returns the number of messages. What came meanwhile the next call applies, for which
+    /// [`wait`](Self::wait) does not wait. The last message may be in the middle of a transaction
+    /// ([`Books::in_transaction`]). At the first call `books` may be [`Books::new`].
     ///
     /// # Errors
     /// See [`FeedError`]; an overrun is none.
     pub fn follow(&mut self, books: &mut Books) -> Result<u64, FeedError> {
-        let (mut applied, mut recoveries) = (0, 0);
         let goes_on = books.sequence().0.checked_add(1) == Some(self.next_sequence().0);
         if !(self.has_books && goes_on) {
             *books = self.recover()?;
         }
+        let there = self.there();
+        self.follow_to(there, books)
+    }
+
+    /// How far the feed is there now: sequences of a ring, bytes of a stream.
+    fn there(&self) -> u64 {
+        match &self.source {
+            Source::Ring(ring) => ring.published().0,
+            Source::Stream(_) => self.line.there(),
+        }
+    }
+
+    /// All in front of this is read.
+    fn has_read(&self, there: u64) -> bool {
+        match &self.source {
+            Source::Ring(ring) => ring.next_sequence().0 > there,
+            Source::Stream(_) => self.line.taken() >= there,
+        }
+    }
+
+    /// Applies what is there; behind it no more than one message.
+    fn follow_to(&mut self, there: u64, books: &mut Books) -> Result<u64, FeedError> {
+        let (mut applied, mut recoveries) = (0, 0);
         loop {
             match self.poll() {
                 Ok(Some(message)) => match books.apply(message) {
                     Ok(()) => {
                         applied += 1;
+                        if self.has_read(there) {
+                            return Ok(applied);
+                        }
                         continue;
                     }
                     // A snapshot that nobody waited for any more has come meanwhile, and this is what comes behind it.

@@ -177,3 +177,52 @@ fn an_end_is_seen_behind_a_snapshot_that_nobody_reads() {
     drop(far);
     assert!(line.is_closed(), "who reads the ring alone waits for ever");
 }
+
+#[test]
+fn an_engine_that_says_all_but_what_it_was_asked_for_holds_nobody_up() {
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
+    let mut line = FeedLine::new(near.into(), &options, None).unwrap();
+    // The time is over behind the first message.
+    line.timeout = Duration::ZERO;
+    let trade = |number| FeedTrade { sequence: FeedSequence(number), ..Default::default() };
+    (1..=100).for_each(|number| far.write_all(bytemuck::bytes_of(&trade(number))).unwrap());
+    assert!(line.snapshot().unwrap().is_none());
+    assert_eq!(line.passed_over, Some(FeedSequence(1)), "it listens for as long as somebody talks");
+    // It is owed, and read when it comes.
+    far.write_all(bytemuck::bytes_of(&FeedSnapshot::default())).unwrap();
+    line.timeout = Duration::MAX;
+    assert!(line.snapshot().unwrap().is_some());
+}
+
+#[test]
+fn an_engine_that_takes_no_request_and_goes_on_talking_holds_nobody_up() {
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
+    let mut line = FeedLine::new(near.into(), &options, None).unwrap();
+    line.timeout = Duration::ZERO;
+    while line.say(bytemuck::bytes_of(&FeedRequest::default())).is_ok() {}
+    far.write_all(&bytemuck::bytes_of(&FeedTrade::default()).repeat(100)).unwrap();
+    assert!(matches!(line.snapshot(), Err(FeedConnectError::Io(_))));
+    assert_eq!(line.taken(), 0, "it listens for as long as somebody talks");
+}
+
+#[test]
+fn a_snapshot_of_which_a_little_comes_now_and_then_is_late() {
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let mut options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
+    options.timeout = Duration::from_millis(50);
+    let mut line = FeedLine::new(near.into(), &options, None).unwrap();
+    let head = FeedSnapshot { bytes: 1 << 30, ..Default::default() };
+    far.write_all(bytemuck::bytes_of(&head)).unwrap();
+    let engine = std::thread::spawn(move || {
+        let symbol = FeedSymbolChanged::default();
+        // Each in time, until nobody reads any more.
+        while far.write_all(bytemuck::bytes_of(&symbol)).is_ok() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let reader = std::thread::spawn(move || line.snapshot().unwrap().is_none());
+    assert!(join(reader, "the reader waits for ever"));
+    join(engine, "the engine");
+}

@@ -341,4 +341,44 @@ fn who_follows_on_has_books_also_where_a_snapshot_comes_that_was_given_up() {
     assert_eq!((books.sequence(), reader.next_sequence()), (FeedSequence(7), FeedSequence(8)));
 }
 
+/// What goes on with a book, whatever it says.
+fn changed(sequence: u64) -> FeedSymbolChanged {
+    FeedSymbolChanged { sequence: FeedSequence(sequence), ..snapshot(0).1 }
+}
+
+#[test]
+fn who_follows_is_held_up_by_what_was_there_and_not_by_what_comes_meanwhile() {
+    let (mut reader, mut far) = reader();
+    let mut books = Books::new();
+    say_whole(&mut far, 0);
+    assert_eq!(reader.follow(&mut books).unwrap(), 0);
+    (1..=3).for_each(|sequence| say(&mut far, &changed(sequence)));
+    let there = reader.there();
+    // From here on it comes meanwhile.
+    (4..=9).for_each(|sequence| say(&mut far, &changed(sequence)));
+    assert_eq!(reader.follow_to(there, &mut books).unwrap(), 3);
+    assert!(reader.wait(Duration::ZERO), "there is no reason to sleep");
+    assert_eq!(reader.follow(&mut books).unwrap(), 6);
+
+    let (output, descriptor) = FeedOutput::create(SLOTS_MIN, Incarnation(1), [0; 16]).unwrap();
+    let memory = FeedInput::map(descriptor.as_fd(), SLOTS_MIN).unwrap();
+    reader.source = Source::Ring(BroadcastReader::new(memory));
+    let (mut books, mut broadcaster) = (Books::new(), Broadcaster::new(output));
+    let mut broadcast = |count: u64| {
+        for _ in 0..count {
+            let mut message = SlotWords::default();
+            let words: [u64; size_of::<FeedSymbolChanged>() / 8] = bytemuck::cast(changed(0));
+            message[..words.len()].copy_from_slice(&words);
+            broadcaster.write(&mut message);
+        }
+        broadcaster.publish();
+    };
+    broadcast(3);
+    let there = reader.there();
+    broadcast(6);
+    assert_eq!(reader.follow_to(there, &mut books).unwrap(), 3);
+    assert!(reader.wait(Duration::ZERO));
+    assert_eq!(reader.follow(&mut books).unwrap(), 6);
+}
+
 mod random;
