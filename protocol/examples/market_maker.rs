@@ -91,8 +91,10 @@ impl Maker {
                 let Some(&(side, _)) = filled else { return Ok(()) };
                 self.filled(side)?;
             }
-            // What did not fit may have been a fill, of which nobody tells again.
+            // What did not fit may have been a fill, of which nobody tells again: that is of no interest to who quotes
+            // anew. Whoever counts fills asks for a replay (see `SteadyClient`).
             Event::Gap(_) => {
+                self.client.caught_up(reply.envelope.position);
                 self.withdraw()?;
                 self.quote()?;
             }
@@ -132,6 +134,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut maker = Maker { client, symbol, price, quotes: Vec::new(), fills: 0 };
     maker.quote()?;
     println!("quoting around {}", Price(maker.price));
+    let mut why = String::new();
     while maker.fills < fills {
         match maker.client.poll()? {
             Some(Told::Reply(reply)) => maker.told(&reply)?,
@@ -146,7 +149,15 @@ fn main() -> Result<(), Box<dyn Error>> {
                 maker.quote()?;
             }
             Some(Told::Notice(_)) => {}
-            None => maker.client.wait(Duration::from_secs(1)),
+            None => {
+                // Once, and not for each attempt.
+                let away = maker.client.why_away().map(ToString::to_string).unwrap_or_default();
+                if !away.is_empty() && away != why {
+                    println!("{away}");
+                }
+                why = away;
+                maker.client.wait(Duration::from_secs(1));
+            }
         }
     }
     maker.withdraw()?;

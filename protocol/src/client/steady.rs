@@ -13,17 +13,19 @@
 //! There is no thread behind it: all happens in the calls, and a [`SteadyClient::poll`] that connects again
 //! waits for the engine's answers.
 
+mod told;
+
+pub use told::{Back, Loss, Missed, Told};
+
 use super::sender::{next_sequence, states_its_length};
-use super::{
-    Client, ClientCommand, ClientOptions, ConnectError, Notice, ReceiveError, Reply, SendError,
-};
+use super::{Client, ClientCommand, ClientOptions, ConnectError, Reply, SendError};
+use crate::message::decode::Event;
 use crate::message::enums::RejectReason;
 use crate::message::handshake::RefusalReason;
 use crate::shm::descriptors::PassError;
 use crate::units::{Incarnation, Position, Sequence};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
-use thiserror::Error;
 
 /// Commands without an answer at the most; one more is [`SendError::Full`].
 const UNDECIDED_MAX: usize = 65_536;
@@ -36,71 +38,6 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)
 /// lost may hold the place until the engine misses three of its heartbeats.
 const CROWDED_LIMIT: Duration = Duration::from_secs(200);
 
-/// What a [`SteadyClient`] tells.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Back {
-    /// The connection is lost; the client tries to come back by itself.
-    Lost(Loss),
-    /// It is back. The commands named as decided were, while their answers were lost; all others without an
-    /// answer are sent, again or for the first time.
-    Returned {
-        /// Sequences of commands that had left and whose outcome is to be looked up: accepted if the log has
-        /// events under them, else rejected. If another has used the session under its name meanwhile the
-        /// sequence may be one of its commands, and only the correlation tells whose the events are.
-        decided: Vec<Sequence>,
-        /// How many commands that had left over an earlier connection are sent again.
-        resent: usize,
-        /// Commands that had not left over any connection, and whose sequences another has used meanwhile
-        /// under the session's name: the sequence that [`SteadyClient::send`] gave, and the one in its place,
-        /// above all that it gave. Their correlations stay, and so does their order.
-        renumbered: Vec<(Sequence, Sequence)>,
-        /// What was missed, oldest first, by this loss and by earlier ones since the caller last said
-        /// [`SteadyClient::caught_up`].
-        missed: Vec<Missed>,
-    },
-}
-
-/// A part of the log during which a client was away.
-///
-/// A replay from `from` on reads on to the log's end. Of what it tells that was missed whose position is above
-/// `seen` and `to` at the most. What lies behind `to` has come or comes live as well; and at `to` lies the logon: what
-/// that has cancelled of an older connection ([`LOGON_CANCEL_ON_DISCONNECT`]) comes live, too, and is to be counted
-/// once. What lies at `seen` may have come in part or whole before the loss, and only who kept it knows what of it: a
-/// trade, say, by its number.
-///
-/// [`LOGON_CANCEL_ON_DISCONNECT`]: crate::message::command::LOGON_CANCEL_ON_DISCONNECT
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Missed {
-    /// Behind the last transaction of which all was told.
-    pub from: Position,
-    /// The last transaction of which something was told; as `from` if that was all.
-    pub seen: Position,
-    /// The Welcome's position: all that lies behind comes live, and at it what the logon has cancelled.
-    pub to: Position,
-}
-
-/// Why a connection is of no more use.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-pub enum Loss {
-    /// No further reply comes.
-    #[error(transparent)]
-    Receive(#[from] ReceiveError),
-    /// No further command leaves.
-    #[error(transparent)]
-    Send(#[from] SendError),
-}
-
-/// A reply, or news of the connection.
-#[derive(Clone, Debug)]
-pub enum Told {
-    /// As [`super::Receiver::poll`] gives it.
-    Reply(Box<Reply>),
-    /// As [`super::Receiver::next_notice`] gives it.
-    Notice(Notice),
-    /// About the connection.
-    Connection(Back),
-}
-
 struct Undecided {
     sequence: Sequence,
     bytes: Vec<u8>,
@@ -111,6 +48,25 @@ struct Undecided {
 }
 
 /// A session that is opened again whenever its connection is lost.
+///
+/// It makes up for no event that did not fit: where the event of a [`Reply`] is a
+/// [`Gap`](crate::message::event::Gap), events of the transactions behind its `from` up to the reply's position are
+/// missing, and only the log has them. The caller that needs them, over a stream, does this:
+///
+/// 1. It asks for a replay from [`told_to`](Self::told_to), which never goes beyond the `from` of such a gap, nor beyond
+///    what a [`Back::Returned`] has named ([`request_replay`](Self::request_replay)).
+/// 2. Until the replay's end comes it counts what is replayed ([`Reply::is_replayed`], with the request's correlation),
+///    which is all that happened behind that position, and sets aside what comes live. What it had counted behind that
+///    position before is told once more, and known by its number, a trade's or an order's.
+/// 3. When [`Notice::Replayed`](super::Notice::Replayed) says that it is
+///    [`Complete`](crate::message::enums::ReplayStatus::Complete) up to a position, of what was set aside it counts what
+///    lies above that position and nothing else, and says [`caught_up`](Self::caught_up) with it. With any other status
+///    not all was told: of a log that no longer reaches back so far only the account's state is left
+///    ([`request_state`](Self::request_state), whose end names a position too); what cannot be read now is asked for
+///    later.
+/// 4. Behind another gap, or a loss, it begins anew.
+///
+/// Over shared memory there is no replay: the log itself has them, or another session of the account over a stream asks.
 pub struct SteadyClient {
     options: ClientOptions,
     client: Option<Client>,
@@ -123,6 +79,8 @@ pub struct SteadyClient {
     told_to: Option<Position>,
     /// Where the client was away and the caller has not caught up.
     missed: Vec<Missed>,
+    /// Of all that did not fit and the caller has not caught up with: behind where it begins, and where it ends.
+    gap: Option<(Position, Position)>,
     /// All up to there the caller knows, whoever told it.
     caught_up_to: Position,
     /// Polled already, behind notices that are told first.
@@ -133,6 +91,8 @@ pub struct SteadyClient {
     since: Instant,
     /// Since when the engine says that it has no place.
     crowded_since: Option<Instant>,
+    /// Why the last attempt to come back failed, if it may pass.
+    away: Option<ConnectError>,
     /// What an earlier run missed is to be told first.
     is_resumed: bool,
 }
@@ -161,12 +121,14 @@ impl SteadyClient {
             send_fault: None,
             told_to: None,
             missed: Vec::new(),
+            gap: None,
             caught_up_to: Position(0),
             next_reply: None,
             try_at: Instant::now(),
             pause: PAUSES[0],
             since: Instant::now(),
             crowded_since: None,
+            away: None,
             is_resumed: false,
         }
     }
@@ -181,9 +143,14 @@ impl SteadyClient {
     /// and never is unless it is sent again; what lies up to it was, accepted if the log has events of it.
     ///
     /// # Errors
-    /// See [`ConnectError`].
+    /// See [`ConnectError`]. A log that ends in front of `told_to` does not have what was told, which
+    /// [`ConnectError::HistoryLost`] says as well where [`ClientOptions::last_seen`] did not ask for it; its position is
+    /// 0 then, for nothing is known of how much the log has.
     pub fn resume(options: ClientOptions, told_to: Position) -> Result<Self, ConnectError> {
         let mut steady = Self::connect(options)?;
+        if steady.last_seen().is_none_or(|(_, end)| told_to > end) {
+            return Err(ConnectError::HistoryLost { position: Position(0) });
+        }
         steady.is_resumed = true;
         if let Some((_, to)) = steady.last_seen().filter(|(_, to)| told_to < *to) {
             steady.missed.push(Missed { from: told_to, seen: told_to, to });
@@ -248,11 +215,21 @@ impl SteadyClient {
 
     /// Up to here all was told, or the caller has [`caught_up`](Self::caught_up): what a program keeps for
     /// [`resume`](Self::resume) once it has kept what was told. A replay from [`last_seen`](Self::last_seen) would leave
-    /// out what had not come of the transaction that was seen last: nothing marks the last event of what others do. A
-    /// `Gap` is not looked at: who has not made up for one keeps its `from`, if that is lower.
+    /// out what had not come of the transaction that was seen last: nothing marks the last event of what others do. It
+    /// does not go beyond the `from` of a `Gap` either until the caller has caught up with where that one ends, nor,
+    /// behind several of them, beyond the lowest until it has with the highest.
     #[must_use]
     pub fn told_to(&self) -> Option<Position> {
-        self.missed.first().map(|first| first.from).or(self.told_to)
+        let told_to = self.missed.first().map(|first| first.from).or(self.told_to)?;
+        Some(self.gap.map_or(told_to, |(from, _)| told_to.min(from)))
+    }
+
+    /// Why the last attempt to come back failed, where that is no error of [`poll`](Self::poll) because the next one may
+    /// not: nobody listens, or nobody may dial there; the engine does not answer, or has no place. `None` while there is
+    /// a connection, before the first attempt behind a loss, and behind an attempt whose error `poll` gave.
+    #[must_use]
+    pub const fn why_away(&self) -> Option<&ConnectError> {
+        self.away.as_ref()
     }
 
     /// Commands without an answer.
@@ -265,18 +242,20 @@ impl SteadyClient {
     /// the next attempt goes on with what the log has. It must be the same log all the same: to another venue
     /// ([`ConnectError::OtherLog`]) another client goes.
     ///
-    /// What was missed before is named no more.
+    /// What was missed before is named no more, nor is a `Gap` looked at that came before.
     pub fn accept_history_loss(&mut self) {
         (self.options.last_seen, self.told_to) = (None, None);
         self.missed.clear();
+        self.gap = None;
         self.caught_up_to = Position(0);
     }
 
     /// The caller knows all up to a position, by a replay, from the log or by the account's state: what was
-    /// missed up to there is named no more. Until then it is named again with each return, so that a replay
+    /// missed up to there is named no more, and a `Gap` that ends there is closed. Until then it is named again with each return, so that a replay
     /// which breaks off can be asked for anew.
     pub fn caught_up(&mut self, to: Position) {
         self.caught_up_to = self.caught_up_to.max(to);
+        self.gap = self.gap.filter(|&(_, end)| end > to).map(|(from, end)| (from.max(to), end));
         self.missed.retain(|missed| missed.to > to);
         for missed in &mut self.missed {
             missed.from = missed.from.max(to);
@@ -340,7 +319,7 @@ impl SteadyClient {
     /// What no further attempt would mend: see [`ConnectError`]; another venue at the same place is
     /// [`ConnectError::OtherLog`]. An engine that is not there, or goes away in
     /// the handshake, is no error, and neither is one that has no place or no room in its log, or cannot read
-    /// that, or is logged on to too often, for the first 200 s.
+    /// that, or is logged on to too often, for the first 200 s: of those [`why_away`](Self::why_away) tells.
     pub fn poll(&mut self) -> Result<Option<Told>, ConnectError> {
         if std::mem::take(&mut self.is_resumed) {
             let (decided, renumbered, missed) = (Vec::new(), Vec::new(), self.missed.clone());
@@ -431,12 +410,25 @@ impl SteadyClient {
             self.told_to = Some(*position);
             *position = reply.envelope.position;
         }
+        if let Ok(Event::Gap(gap)) = reply.event.event() {
+            self.saw_gap(gap.from, reply.envelope.position);
+        }
         if reply.is_terminal() {
             let sequence = reply.envelope.sequence;
             let found = self.undecided.iter().position(|one| one.sequence == sequence);
             if let Some(index) = found {
                 self.undecided.remove(index);
             }
+        }
+    }
+
+    /// Something behind `from`, up to `to`, did not fit. One part stands for all of them: a replay reads on to the log's
+    /// end in any case.
+    fn saw_gap(&mut self, from: Position, to: Position) {
+        if to > self.caught_up_to {
+            let from = from.max(self.caught_up_to);
+            let (first, last) = self.gap.unwrap_or((from, to));
+            self.gap = Some((first.min(from), last.max(to)));
         }
     }
 
@@ -462,7 +454,7 @@ impl SteadyClient {
                 let renumbered = self.renumber(decided_to);
                 let resent = self.undecided.iter().filter(|one| one.has_ever_left).count();
                 (self.client, self.since) = (Some(client), Instant::now());
-                self.crowded_since = None;
+                (self.crowded_since, self.away) = (None, None);
                 self.saw_welcome();
                 self.send_waiting();
                 let missed = self.missed.clone();
@@ -471,7 +463,12 @@ impl SteadyClient {
             }
             Err(error) => {
                 self.put_off();
-                if self.may_pass(&error) { Ok(None) } else { Err(error) }
+                self.away = None;
+                if !self.may_pass(&error) {
+                    return Err(error);
+                }
+                self.away = Some(error);
+                Ok(None)
             }
         }
     }

@@ -1,13 +1,13 @@
 //! A client beside engines that break off, refuse, or say much at once.
 
 use super::*;
-use crate::client::Endpoint;
+use crate::client::{Endpoint, Notice, ReceiveError};
 use crate::framing::{FrameFault, frame_length};
 use crate::log::control;
 use crate::message::command::NewOrder;
 use crate::message::decode::{ENVELOPED_BYTES_MAX, disclose, enclose};
 use crate::message::enums::{Lane, Role};
-use crate::message::event::{ENVELOPE_UNSOLICITED, Envelope, Trade};
+use crate::message::event::{ENVELOPE_UNSOLICITED, Envelope, Gap, Trade};
 use crate::message::handshake::{Hello, Refused, Welcome};
 use crate::message::stream::{Logout, ReplayRequest, StateEnd, StateRequest};
 use crate::message::{Message, MessageHeader};
@@ -206,6 +206,112 @@ fn a_program_that_starts_again_is_told_what_it_missed_from_the_transaction_that_
     assert_eq!(told_to(&client), Some(640));
     drop(client);
     join(engine, "the engine");
+}
+
+#[test]
+fn a_log_that_ends_in_front_of_what_an_earlier_run_was_told_has_lost_it() {
+    let (tcp, client) = lost_and_patient();
+    let welcome = Welcome { position: Position(128), ..Default::default() };
+    let engine = thread::spawn(move || [(); 2].map(|()| say(&tcp, bytemuck::bytes_of(&welcome))));
+    let resumed = SteadyClient::resume(client.options.clone(), Position(192));
+    let told = resumed.map(|_| ());
+    assert!(
+        matches!(told, Err(ConnectError::HistoryLost { position: Position(0) })),
+        "of what it does not have it says that nothing is missing: {told:?}"
+    );
+    let resumed = SteadyClient::resume(client.options, Position(128)).unwrap();
+    assert_eq!(resumed.told_to(), Some(Position(128)));
+    drop(resumed);
+    join(engine, "the engine");
+}
+
+/// Has it see a gap.
+fn see_gap(client: &mut SteadyClient, from: u64, to: u64) {
+    let (position, flags) = (Position(to), ENVELOPE_UNSOLICITED);
+    let envelope = Envelope { position, flags, ..Default::default() };
+    let gap = Gap { from: Position(from), ..Default::default() };
+    let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+    let length = enclose(&envelope, bytemuck::bytes_of(&gap), &mut enclosed).unwrap();
+    let (envelope, event) = disclose(&enclosed[..length]).unwrap();
+    client.saw(&Reply { envelope, event });
+}
+
+#[test]
+fn what_did_not_fit_was_not_told_until_the_caller_has_caught_up_with_it() {
+    let (tcp, mut client) = lost_and_patient();
+    let welcome = |position| Welcome { position: Position(position), ..Default::default() };
+    let told_to = |client: &SteadyClient| client.told_to().map(|position| position.0);
+    let see = |client: &mut SteadyClient, position| {
+        let (envelope, event) = disclose(&trade(position)).unwrap();
+        client.saw(&Reply { envelope, event });
+    };
+    back_beside((&tcp, &mut client), &welcome(64), |_, _| {});
+    see(&mut client, 128);
+    see_gap(&mut client, 100, 256);
+    see(&mut client, 512);
+    see(&mut client, 576);
+    assert_eq!(told_to(&client), Some(100));
+    // As far as one replay has read, of two gaps.
+    see_gap(&mut client, 576, 704);
+    see(&mut client, 768);
+    see(&mut client, 832);
+    client.caught_up(Position(255));
+    assert_eq!(told_to(&client), Some(255));
+    client.caught_up(Position(703));
+    assert_eq!(told_to(&client), Some(703));
+    // The end of the connection makes up for nothing.
+    back_beside((&tcp, &mut client), &welcome(896), |_, _| {});
+    assert_eq!(told_to(&client), Some(703));
+    client.caught_up(Position(704));
+    assert_eq!(told_to(&client), Some(768), "what was missed since");
+    client.caught_up(Position(896));
+    assert_eq!(told_to(&client), Some(896));
+    // A replay may have read on beyond a notice that comes later.
+    client.caught_up(Position(1000));
+    see_gap(&mut client, 896, 1000);
+    see(&mut client, 1100);
+    see(&mut client, 1200);
+    assert_eq!(told_to(&client), Some(1100));
+    see_gap(&mut client, 900, 1300);
+    see(&mut client, 1400);
+    assert_eq!(told_to(&client), Some(1000), "from where it does not know all");
+    client.accept_history_loss();
+    back_beside((&tcp, &mut client), &welcome(2000), |_, _| {});
+    assert_eq!(told_to(&client), Some(2000));
+}
+
+#[test]
+fn why_it_stays_away_is_told_until_it_is_back() {
+    let (tcp, mut client) = lost_and_patient();
+    assert!(client.why_away().is_none(), "nothing was tried");
+    let refused = |reason: RefusalReason| Refused { reason: reason as u16, ..Default::default() };
+    let refuse = |client: &mut SteadyClient, reason| {
+        thread::scope(|scope| {
+            scope.spawn(|| say(&tcp, bytemuck::bytes_of(&refused(reason))));
+            let told = client.poll();
+            client.try_at = Instant::now();
+            told
+        })
+    };
+    assert!(matches!(refuse(&mut client, RefusalReason::TooManySessions), Ok(None)));
+    let crowded = Some(RefusalReason::TooManySessions);
+    let why = client.why_away();
+    assert!(
+        matches!(why, Some(ConnectError::Refused { reason, .. }) if *reason == crowded),
+        "{why:?}"
+    );
+    assert!(refuse(&mut client, RefusalReason::RoleNotPermitted).is_err());
+    assert!(client.why_away().is_none(), "the caller has it");
+    let there = client.options.endpoint.clone();
+    client.options.endpoint = Endpoint::Unix("/nobody/listens/here".into());
+    assert!(matches!(client.poll(), Ok(None)));
+    let why = client.why_away().map(ToString::to_string).unwrap_or_default();
+    assert!(why.starts_with("cannot connect to the engine at /nobody/listens/here: "), "{why}");
+    (client.options.endpoint, client.try_at) = (there, Instant::now());
+    back_beside((&tcp, &mut client), &Welcome::default(), |client, told| {
+        assert!(matches!(told, Ok(Some(Told::Connection(Back::Returned { .. })))), "{told:?}");
+        assert!(client.why_away().is_none());
+    });
 }
 
 /// By the account's state, or a replay up to the log's end.
