@@ -13,7 +13,7 @@ pub use snapshot::SnapshotError;
 
 use crate::message::decode::FeedMessage;
 use crate::message::enums::{Side, SymbolStatus};
-use crate::message::feed::{FEED_LAST, FeedSymbolChanged};
+use crate::message::feed::{FEED_LAST, FeedOrderAdded, FeedSymbolChanged};
 use crate::text::SymbolName;
 use crate::units::{FeedSequence, OrderId, Position, SymbolId};
 
@@ -95,6 +95,7 @@ pub struct BookSymbol {
 #[derive(Debug, Clone, Default)]
 pub struct Books {
     symbols: Vec<BookSymbol>,
+    orders: u64,
     sequence: FeedSequence,
     position: Position,
     time_ns: u64,
@@ -124,6 +125,19 @@ impl Books {
     #[must_use]
     pub fn symbol_named(&self, name: &str) -> Option<&BookSymbol> {
         self.symbols.iter().find(|symbol| symbol.name.as_str() == name)
+    }
+
+    /// Orders of all symbols.
+    #[must_use]
+    pub const fn orders(&self) -> u64 {
+        self.orders
+    }
+
+    /// Bytes that a snapshot of them has behind its head.
+    #[must_use]
+    pub const fn snapshot_bytes(&self) -> u64 {
+        self.symbols.len() as u64 * size_of::<FeedSymbolChanged>() as u64
+            + self.orders * size_of::<FeedOrderAdded>() as u64
     }
 
     /// The last message that was applied.
@@ -181,29 +195,34 @@ impl Books {
     fn change(&mut self, message: FeedMessage<'_>) -> Result<(), BookError> {
         match message {
             FeedMessage::FeedOrderAdded(it) => {
-                let side = side(it.side)?;
-                self.book(it.symbol)?.add((it.symbol, it.order_id), side, it.price, it.quantity)
+                let (side, place) = (side(it.side)?, (it.symbol, it.order_id));
+                self.book(it.symbol)?.add(place, side, it.price, it.quantity)?;
+                self.orders += 1;
             }
             FeedMessage::FeedOrderReduced(it) => {
                 let (side, place) = (side(it.side)?, (it.symbol, it.order_id));
-                self.book(it.symbol)?.take(place, (side, it.price), it.quantity)
+                let leaves = self.book(it.symbol)?.take(place, (side, it.price), it.quantity)?;
+                self.orders -= u64::from(leaves);
             }
             FeedMessage::FeedOrderDeleted(it) => {
                 let (side, place) = (side(it.side)?, (it.symbol, it.order_id));
-                self.book(it.symbol)?.remove(place, (side, it.price), it.quantity)
+                self.book(it.symbol)?.remove(place, (side, it.price), it.quantity)?;
+                self.orders -= 1;
             }
             FeedMessage::FeedOrderReplaced(it) => {
                 let (side, place) = (side(it.side)?, (it.symbol, it.order_id));
                 let book = self.book(it.symbol)?;
                 book.remove(place, (side, it.old_price), it.old_quantity)?;
-                book.add(place, side, it.price, it.quantity)
+                book.add(place, side, it.price, it.quantity)?;
             }
             FeedMessage::FeedTrade(it) => {
                 let (side, place) = (side(it.aggressor_side)?.opposite(), (it.symbol, it.order_id));
-                self.book(it.symbol)?.take(place, (side, it.price), it.quantity)
+                let leaves = self.book(it.symbol)?.take(place, (side, it.price), it.quantity)?;
+                self.orders -= u64::from(leaves);
             }
-            FeedMessage::FeedSymbolChanged(it) => self.symbol_changed(it),
+            FeedMessage::FeedSymbolChanged(it) => self.symbol_changed(it)?,
         }
+        Ok(())
     }
 
     fn symbol_changed(&mut self, changed: &FeedSymbolChanged) -> Result<(), BookError> {

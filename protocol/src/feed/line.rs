@@ -302,6 +302,11 @@ impl FeedLine {
         Ok(true)
     }
 
+    /// The longest snapshot that is taken, in bytes.
+    pub(super) const fn snapshot_bytes_max(&self) -> u64 {
+        self.snapshot_bytes_max
+    }
+
     /// Bytes that were taken out of the buffer in all.
     pub(super) const fn taken(&self) -> u64 {
         self.received - self.buffer.len() as u64

@@ -25,13 +25,15 @@ pub struct FeedOptions {
     /// Longest that each step of the handshake may take, and behind that the wait for a snapshot, each MiB of one,
     /// and what is left of it then; not zero.
     pub timeout: Duration,
-    /// Longest snapshot that is taken, in bytes: 64 for each order.
+    /// Longest snapshot that is taken, in bytes: 64 for each order, and 80 for each symbol. Books that would make a
+    /// longer one are not followed any further; in memory they take some times as much.
     pub snapshot_bytes_max: u64,
     /// Of a stream: seconds after which a silent side sends a heartbeat, 1 to 60.
     pub heartbeat_seconds: u8,
     /// What [`super::FeedReader::last_seen`] gave at the end of the connection before: an engine whose log does not
-    /// have it refuses ([`HistoryLost`](super::FeedConnectError::HistoryLost)), for something that the feed told was taken back. One before
-    /// handshake 1.5 does not look at it; such an engine tells no [`super::FeedReader::position_read`] either.
+    /// have it refuses ([`HistoryLost`](super::FeedConnectError::HistoryLost)), for something that the feed told was
+    /// taken back. One before handshake 1.5 does not look at it; such an engine tells no
+    /// [`super::FeedReader::position_read`] either.
     pub last_seen: Option<(Incarnation, Position)>,
 }
 
@@ -107,7 +109,7 @@ mod tests {
         let key = |number| Some((KeyId(number), "secret".to_owned().into()));
         let shared = FeedOptions::new(nobody.clone(), Name::new("reader").unwrap());
         let endpoint = Endpoint::Unix(nobody);
-        let stream = FeedOptions { endpoint, key: key(7), ..shared.clone() };
+        let stream = FeedOptions { endpoint, key: key(7), ..shared };
         let tcp = Endpoint::Tcp(SocketAddr::from(([127, 0, 0, 1], 1)));
         let cases = [
             (

@@ -46,6 +46,15 @@ pub enum FeedError {
     /// A snapshot is none that this reader takes, or the connection is of no more use.
     #[error(transparent)]
     Connection(#[from] FeedConnectError),
+    /// The books have become larger than this reader takes ([`FeedOptions::snapshot_bytes_max`]): by orders without
+    /// an end they would fill its memory.
+    #[error("books that make a snapshot of {bytes} bytes, at most {most} are taken")]
+    TooLarge {
+        /// Bytes that a snapshot of them has.
+        bytes: u64,
+        /// The reader's bound.
+        most: u64,
+    },
     /// The feed overtook every snapshot while it came: this reader, or its ring, is too small for it.
     #[error("the feed overtook {ATTEMPTS} snapshots")]
     TooFast,
@@ -418,6 +427,11 @@ impl FeedReader {
                 Ok(Some(message)) => match books.apply(message) {
                     Ok(()) => {
                         applied += 1;
+                        let (bytes, most) =
+                            (books.snapshot_bytes(), self.line.snapshot_bytes_max());
+                        if bytes > most {
+                            return Err(FeedError::TooLarge { bytes, most });
+                        }
                         if self.has_read(there) {
                             return Ok(applied);
                         }

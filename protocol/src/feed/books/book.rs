@@ -128,13 +128,13 @@ impl Book {
         Ok(())
     }
 
-    /// Takes `quantity` off an order that must stand at `at`; an order of which nothing is left leaves.
+    /// Takes `quantity` off an order that must stand at `at`; an order of which nothing is left leaves, which true says.
     pub(super) fn take(
         &mut self,
         place: Place,
         at: (Side, i64),
         quantity: i64,
-    ) -> Result<(), BookError> {
+    ) -> Result<bool, BookError> {
         let standing = self.find(place, at)?;
         let order = &mut standing.order;
         if quantity <= 0 || quantity > order.quantity {
@@ -146,7 +146,7 @@ impl Book {
         if left == 0 {
             self.orders.remove(&place.1);
         }
-        Ok(())
+        Ok(left == 0)
     }
 
     /// Removes an order that must stand at `at` and show `quantity`.
@@ -160,7 +160,7 @@ impl Book {
         if shown != quantity {
             return Err(mismatch(place, "quantity", quantity, shown));
         }
-        self.take(place, at, quantity)
+        self.take(place, at, quantity).map(|_| ())
     }
 
     fn find(&mut self, place: Place, at: (Side, i64)) -> Result<&mut Standing, BookError> {

@@ -51,10 +51,7 @@ impl Books {
     /// The books as a snapshot: its head, and the messages behind it.
     #[must_use]
     pub fn to_snapshot(&self, incarnation: Incarnation) -> (FeedSnapshot, Vec<u8>) {
-        let orders: usize = self.symbols().iter().map(|symbol| symbol.book.len()).sum();
-        let bytes = self.symbols().len() * size_of::<FeedSymbolChanged>()
-            + orders * size_of::<FeedOrderAdded>();
-        let mut body = Vec::with_capacity(bytes);
+        let mut body = Vec::with_capacity(self.snapshot_bytes() as usize);
         for symbol in self.symbols() {
             let changed = FeedSymbolChanged {
                 symbol: symbol.id,
@@ -87,7 +84,7 @@ impl Books {
             time_ns: self.time_ns(),
             incarnation,
             symbols: self.symbols().len() as u32,
-            orders: orders as u64,
+            orders: self.orders(),
             bytes: body.len() as u64,
             ..Default::default()
         };
@@ -102,7 +99,7 @@ impl Books {
     pub fn from_snapshot(head: &FeedSnapshot, body: &[u8]) -> Result<Self, SnapshotError> {
         counted("bytes", body.len() as u64, head.bytes)?;
         let mut books = Self::new();
-        let (mut offset, mut orders) = (0, 0);
+        let mut offset = 0;
         while offset < body.len() {
             let bytes = &body[offset..];
             let decoded =
@@ -110,15 +107,14 @@ impl Books {
             let (header, message) =
                 decoded.map_err(|source| SnapshotError::Decode { offset, source })?;
             match message {
-                FeedMessage::FeedOrderAdded(_) => orders += 1,
-                FeedMessage::FeedSymbolChanged(_) => {}
+                FeedMessage::FeedOrderAdded(_) | FeedMessage::FeedSymbolChanged(_) => {}
                 other => return Err(SnapshotError::Unexpected { offset, name: other.name() }),
             }
             books.change(message).map_err(|source| SnapshotError::Book { offset, source })?;
             offset += MessageHeader::BYTES + usize::from(header.block_length);
         }
         counted("symbols", books.symbols.len() as u64, head.symbols.into())?;
-        counted("orders", orders, head.orders)?;
+        counted("orders", books.orders, head.orders)?;
         books.sequence = head.sequence;
         books.position = head.position;
         books.time_ns = head.time_ns;

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::message::decode;
-use crate::message::feed::{FeedOrderAdded, FeedOrderReplaced, FeedSnapshot, FeedTrade};
+use crate::message::feed::{
+    FeedOrderAdded, FeedOrderDeleted, FeedOrderReplaced, FeedSnapshot, FeedTrade,
+};
 use crate::units::Incarnation;
 
 const SYMBOL: SymbolId = SymbolId(0);
@@ -72,6 +74,52 @@ fn a_replaced_order_goes_to_the_end_of_its_queue_and_an_executed_one_leaves() {
     assert_eq!(ids(&books), [1]);
     let best = BookLevel { price: 10, quantity: 6, orders: 1 };
     assert_eq!(books.symbol_named("BTCUSDT").unwrap().book.best(Side::Buy), Some(best));
+}
+
+#[test]
+fn orders_are_counted_as_they_come_and_leave() {
+    let mut books = books();
+    let trade = |sequence, order_id, quantity| FeedTrade {
+        sequence: FeedSequence(sequence),
+        aggressor_side: Side::Sell.to_wire(),
+        order_id: OrderId(order_id),
+        price: 10,
+        quantity,
+        ..Default::default()
+    };
+    let deleted = FeedOrderDeleted {
+        sequence: FeedSequence(7),
+        side: Side::Buy.to_wire(),
+        order_id: OrderId(2),
+        price: 11,
+        quantity: 6,
+        ..Default::default()
+    };
+    let replaced = FeedOrderReplaced {
+        sequence: FeedSequence(6),
+        side: Side::Buy.to_wire(),
+        order_id: OrderId(2),
+        old_price: 10,
+        old_quantity: 7,
+        price: 11,
+        quantity: 6,
+        ..Default::default()
+    };
+    let messages = [
+        (FeedMessage::FeedTrade(&trade(4, 1, 4)), 2),
+        (FeedMessage::FeedTrade(&trade(5, 1, 1)), 1),
+        (FeedMessage::FeedOrderReplaced(&replaced), 1),
+        (FeedMessage::FeedOrderDeleted(&deleted), 0),
+        (FeedMessage::FeedOrderAdded(&added(8, 3, 10, 1)), 1),
+    ];
+    for (message, expected) in messages {
+        books.apply(message).unwrap();
+        let standing: usize = books.symbols().iter().map(|symbol| symbol.book.len()).sum();
+        assert_eq!((books.orders(), standing as u64), (expected, expected));
+        let (head, body) = books.to_snapshot(Incarnation(1));
+        assert_eq!((head.orders, head.bytes), (expected, books.snapshot_bytes()));
+        assert_eq!(Books::from_snapshot(&head, &body).unwrap().orders(), expected);
+    }
 }
 
 #[test]

@@ -6,11 +6,13 @@ use crate::feed::broadcast::Broadcaster;
 use crate::feed::layout::SLOTS_MIN;
 use crate::feed::memory::FeedOutput;
 use crate::message::Message;
-use crate::message::enums::SymbolStatus;
-use crate::message::feed::{FeedRequest, FeedSnapshot, FeedSymbolChanged, FeedTrade};
+use crate::message::enums::{Side, SymbolStatus};
+use crate::message::feed::{
+    FeedOrderAdded, FeedRequest, FeedSnapshot, FeedSymbolChanged, FeedTrade,
+};
 use crate::message::stream::Heartbeat;
 use crate::text::Name;
-use crate::units::{Incarnation, SymbolId};
+use crate::units::{Incarnation, OrderId, SymbolId};
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -379,6 +381,29 @@ fn who_follows_is_held_up_by_what_was_there_and_not_by_what_comes_meanwhile() {
     assert_eq!(reader.follow_to(there, &mut books).unwrap(), 3);
     assert!(reader.wait(Duration::ZERO));
     assert_eq!(reader.follow(&mut books).unwrap(), 6);
+}
+
+#[test]
+fn books_do_not_become_larger_than_the_snapshots_that_are_taken() {
+    // Of two symbols and two orders.
+    let (mut reader, mut far) = reader_of(2 * 80 + 2 * 64);
+    let mut books = Books::new();
+    say_whole(&mut far, 0);
+    assert_eq!(reader.follow(&mut books).unwrap(), 0);
+    let added = |sequence| FeedOrderAdded {
+        sequence: FeedSequence(sequence),
+        side: Side::Buy.to_wire(),
+        order_id: OrderId(sequence),
+        price: 1,
+        quantity: 1,
+        ..Default::default()
+    };
+    (1..=2).for_each(|sequence| say(&mut far, &added(sequence)));
+    assert_eq!(reader.follow(&mut books).unwrap(), 2);
+    (3..=9).for_each(|sequence| say(&mut far, &added(sequence)));
+    let error = reader.follow(&mut books).unwrap_err();
+    assert!(matches!(error, FeedError::TooLarge { bytes: 352, most: 288 }), "{error}");
+    assert_eq!(books.orders(), 3, "one more than is taken");
 }
 
 mod random;

@@ -360,7 +360,10 @@ fn run(seed: u64) {
             Ok(()) if reader.has_books => engine.market.check(&books),
             Ok(()) => {}
             Err(FeedError::SnapshotLate | FeedError::TooFast | FeedError::Overrun(_)) => {}
-            Err(FeedError::Connection(FeedConnectError::TooLong { .. })) if is_small => {}
+            Err(
+                FeedError::Connection(FeedConnectError::TooLong { .. })
+                | FeedError::TooLarge { .. },
+            ) if is_small => {}
             // By hand, behind a snapshot that was given up and comes after all.
             Err(FeedError::Book(BookError::Sequence { .. })) => {}
             Err(error) => panic!("seed {seed}: {error}"),
@@ -375,7 +378,10 @@ fn run(seed: u64) {
             Ok(_) if books.sequence() == FeedSequence(engine.market.last()) => {
                 return engine.market.check(&books);
             }
-            Err(FeedError::Connection(FeedConnectError::TooLong { .. })) if is_small => return,
+            Err(
+                FeedError::Connection(FeedConnectError::TooLong { .. })
+                | FeedError::TooLarge { .. },
+            ) if is_small => return,
             Ok(_) | Err(FeedError::SnapshotLate | FeedError::TooFast) => {}
             Err(error) => panic!("seed {seed}: {error}"),
         }
