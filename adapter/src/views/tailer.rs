@@ -156,10 +156,11 @@ fn follow(
     let mut signs = Signs::default();
     while !stop.load(Ordering::Acquire) {
         if std::mem::replace(&mut engines, source.engines()) != engines {
-            views.another_engine(|| source.watermark());
-            // It has begun by this machine's clock, whatever was set while the one before ran.
+            // It has begun by this machine's clock, whatever was set while the one before ran. First of all: who is
+            // told of it goes by that clock.
             signs = Signs::default();
             views.note_ahead(0);
+            views.another_engine(|| source.watermark());
         }
         let begun = Instant::now();
         let alive_ms = source.alive_ms();
