@@ -8,7 +8,9 @@ use super::stream_client::{limit, options, over_epoll, tcp, unix, venue};
 use super::units::WHOLE;
 use crate::patience::Wait;
 use std::collections::{BTreeMap, VecDeque};
-use touchline_protocol::client::{Acknowledgement, Client, Endpoint, Notice, Reply, SendError};
+use touchline_protocol::client::{
+    Acknowledgement, Back, Client, Endpoint, Notice, Reply, SendError, SteadyClient, Told,
+};
 use touchline_protocol::message::command::{CancelOrder, LOGON_ACCOUNT_EVENTS};
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{OrderStatus, ReplayStatus, Side, TimeInForce};
@@ -205,6 +207,29 @@ fn send_any(
     client.sender().send(&mut order).map(drop)
 }
 
+/// Compares what a watcher knows with what a replay of all of it tells, and with what the engine says is open.
+fn compare(
+    watcher: &Watcher,
+    client: &mut Client,
+    (begin, end): (Position, Position),
+    open_before: BTreeMap<OrderId, i64>,
+) {
+    let mut attentive = Watcher { replays_from: Some(begin), ..Default::default() };
+    client.sender().request_replay(1, begin).expect("it is connected");
+    attentive.read_up_to(client, end);
+    let pairs = [watcher, &attentive].map(|who| {
+        let bytes = |reply: &Reply| {
+            let event = reply.event.event().expect("an event");
+            (reply.envelope.position, event.bytes().to_vec())
+        };
+        who.known.values().flatten().map(bytes).collect::<Vec<_>>()
+    });
+    let differs = pairs[0].iter().zip(&pairs[1]).find(|(told, all)| told != all);
+    assert_eq!(differs, None, "by {} gaps", watcher.gaps);
+    assert_eq!(pairs[0].len(), pairs[1].len(), "by {} gaps", watcher.gaps);
+    assert_eq!(open_orders(open_before, &watcher.known), state(client));
+}
+
 /// Times in which a watcher comes and goes.
 const ROUNDS: usize = 4;
 
@@ -252,20 +277,7 @@ fn check(acknowledgement: Acknowledgement) {
         watcher.read_up_to(&mut client, traders[0].last);
         gaps += watcher.gaps;
 
-        let mut attentive = Watcher { replays_from: Some(begin), ..Default::default() };
-        client.sender().request_replay(1, begin).expect("it is connected");
-        attentive.read_up_to(&mut client, traders[0].last);
-        let pairs = [&watcher, &attentive].map(|who| {
-            let bytes = |reply: &Reply| {
-                let event = reply.event.event().expect("an event");
-                (reply.envelope.position, event.bytes().to_vec())
-            };
-            who.known.values().flatten().map(bytes).collect::<Vec<_>>()
-        });
-        let differs = pairs[0].iter().zip(&pairs[1]).find(|(told, all)| told != all);
-        assert_eq!(differs, None, "by {} gaps", watcher.gaps);
-        assert_eq!(pairs[0].len(), pairs[1].len(), "by {} gaps", watcher.gaps);
-        assert_eq!(open_orders(open_before, &watcher.known), state(&mut client));
+        compare(&watcher, &mut client, (begin, traders[0].last), open_before);
     }
     println!("{gaps} gaps");
     assert!(gaps > 1, "{gaps} gaps: nothing was missed");
@@ -279,6 +291,103 @@ fn who_makes_up_for_gaps_knows_what_is_open() {
 #[test]
 fn who_makes_up_for_gaps_knows_what_is_open_on_disk() {
     check(Acknowledgement::Durable);
+}
+
+/// A watcher by the library's helper, which goes by what that one says was told.
+struct SteadyWatcher {
+    client: SteadyClient,
+    watcher: Watcher,
+    wants_replay: bool,
+    losses: usize,
+}
+
+impl SteadyWatcher {
+    fn read(&mut self, count: usize) {
+        for _ in 0..count {
+            let Some(told) = self.client.poll().expect("it may come back") else { break };
+            match told {
+                Told::Reply(reply) => {
+                    self.wants_replay |= matches!(reply.event.event(), Ok(Event::Gap(_)));
+                    self.watcher.take(*reply);
+                }
+                Told::Notice(Notice::Replayed(end)) => {
+                    self.watcher.ends_replay(&end);
+                    self.client.caught_up(end.position);
+                }
+                Told::Connection(Back::Lost(_)) => {
+                    self.watcher.replayed.clear();
+                    self.watcher.replays_from = None;
+                    self.losses += 1;
+                }
+                Told::Connection(Back::Returned { .. }) => self.wants_replay = true,
+                Told::Notice(Notice::Closed(_)) => {}
+                Told::Notice(other) => panic!("{other:?}"),
+            }
+        }
+        if self.wants_replay
+            && self.watcher.replays_from.is_none()
+            && let Some(from) = self.client.told_to()
+            && self.client.request_replay(1, from).is_ok()
+        {
+            self.watcher.replays_from = Some(from);
+            self.wants_replay = false;
+        }
+    }
+
+    fn read_up_to(&mut self, position: Position) {
+        let wait = Wait::begin();
+        while self.wants_replay
+            || self.watcher.replays_from.is_some()
+            || self.watcher.known.last_key_value().is_none_or(|(last, _)| *last < position)
+        {
+            wait.go_on("the last events do not come");
+            self.client.wait(WATCHDOG);
+            self.read(usize::MAX);
+        }
+    }
+}
+
+#[test]
+fn who_goes_by_the_steady_client_knows_it_also_behind_lost_connections() {
+    let seed = Random::fresh_seed();
+    println!("seed {seed}");
+    let mut random = Random::new(seed);
+    let venue = venue(&[]);
+    let (a, b) = (venue.key_a(), venue.key_b());
+    let shared = Endpoint::SharedMemory(venue.data().join("engine.sock"));
+    let mut traders =
+        [Driver::open(shared.clone(), "a", (KEY_A, &a)), Driver::open(shared, "b", (KEY_B, &b))];
+    let mut wishes = options(tcp(&venue), "steady", (KEY_A, &a));
+    wishes.flags = LOGON_ACCOUNT_EVENTS;
+    wishes.acknowledgement = Acknowledgement::Durable;
+    let other = options(tcp(&venue), "other", (KEY_A, &a));
+    let open_before = state(&mut Client::connect(&other).expect("it is let in"));
+    let client = SteadyClient::connect(wishes.clone()).expect("it is let in");
+    let begin = client.connection().expect("it is connected").welcome().position;
+    let watcher = Watcher::default();
+    let mut steady = SteadyWatcher { client, watcher, wants_replay: false, losses: 0 };
+    for _ in 0..3 * ROUNDS {
+        let until = traders[0].last.0 + random.below(8 << 20);
+        while traders[0].last.0 < until {
+            for trader in &mut traders {
+                trader.drive(&mut random, 50);
+            }
+            if random.below(20) == 0 {
+                steady.read(random.below(3000) as usize);
+            }
+        }
+        if random.below(2) == 0 {
+            steady.read(usize::MAX);
+        }
+        // Somebody takes its session away for a moment.
+        drop(Client::connect(&wishes).expect("a newer connection is let in"));
+    }
+    traders[0].drive(&mut random, 50);
+    steady.read_up_to(traders[0].last);
+    println!("{} gaps, {} losses", steady.watcher.gaps, steady.losses);
+    assert!(steady.watcher.gaps > 0 && steady.losses > 0, "nothing was missed");
+    let mut other = Client::connect(&other).expect("it is let in");
+    compare(&steady.watcher, &mut other, (begin, traders[0].last), open_before);
 }
 
 over_epoll!(who_makes_up_for_gaps_knows_what_is_open);
