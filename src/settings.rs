@@ -108,7 +108,7 @@ pub(crate) fn parse(arguments: &SettingsArguments, text: Option<&str>) -> Result
     }
     let (engine, adapter, jobs) = sections;
     let written = match arguments.config {
-        Some(_) => written(&table),
+        Some(_) => Written::all_of(&table),
         None => arguments.set.iter().fold(Written::default(), |mut written, assignment| {
             let key = assignment.split('=').next().and_then(|key| key.split_once('.'));
             key.into_iter().for_each(|(section, key)| written.note(section, key));
@@ -118,24 +118,6 @@ pub(crate) fn parse(arguments: &SettingsArguments, text: Option<&str>) -> Result
     let settings = Settings { engine, adapter, jobs, written, source };
     settings.engine.validate().map_err(|wrong| settings.with_place(wrong.into()))?;
     Ok(settings)
-}
-
-/// Every key of a table.
-fn written(table: &Table) -> Written {
-    let mut written = Written::default();
-    for (section, value) in table {
-        match value {
-            Value::Table(keys) => keys.keys().for_each(|key| written.note(section, key)),
-            Value::Array(entries) => {
-                for (entry, keys) in entries.iter().enumerate() {
-                    let keys = keys.as_table().into_iter().flat_map(Table::keys);
-                    keys.for_each(|key| written.note_entry(section, entry, key));
-                }
-            }
-            _ => {}
-        }
-    }
-    written
 }
 
 /// The settings of a file with this text.

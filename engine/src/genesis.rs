@@ -5,12 +5,14 @@
 //! cut off goes on where it stopped.
 
 mod doubts;
+mod filter_values;
 mod refused;
 mod rounding;
 mod standing;
 mod untaken;
 
 pub use doubts::{AssetFacts, Doubt, SymbolFacts, doubts, doubts_of_section};
+pub use filter_values::{FilterValue, filter_values};
 pub use standing::Written;
 pub(crate) use standing::not_in_force;
 pub(crate) use untaken::untaken;
@@ -18,12 +20,14 @@ pub(crate) use untaken::untaken;
 use crate::config::{
     AccountSection, ConfigError, EngineConfig, SymbolSection, limit_key, no_memory,
 };
+use filter_values::FILTER_KEYS;
 use refused::Taken;
 use std::collections::HashMap;
 use std::path::Path;
 use touchline_core::limits::MAXIMA;
 use touchline_core::{Context, Core, OUTBOX_BYTES_MAX, Outbox, RecordLimits};
 use touchline_protocol::client::ClientCommand;
+use touchline_protocol::decimal::DecimalText;
 use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::message::command::{
     ACCOUNT_CAN_DEPOSIT, ACCOUNT_CAN_TRADE, ACCOUNT_CAN_WITHDRAW, CreateAccount, CreateKey,
@@ -33,7 +37,7 @@ use touchline_protocol::message::command::{
 use touchline_protocol::message::decode::{self, Command};
 use touchline_protocol::message::enums::{RejectReason, SymbolStatus};
 use touchline_protocol::text::{AssetName, Name, SymbolName};
-use touchline_protocol::units::{AccountId, Amount, AssetId, Position, Sequence};
+use touchline_protocol::units::{AccountId, AssetId, Position, Sequence};
 
 /// The behaviour version of a new venue. A venue that has a log keeps the version of its log until it
 /// is raised by a command.
@@ -246,30 +250,6 @@ pub fn symbol_filters(symbol: &SymbolSection) -> SymbolFilters {
     }
 }
 
-/// Keys of a symbol's filters, in the order of [`SymbolFilters`].
-const FILTER_KEYS: [&str; 20] = [
-    "price_min",
-    "price_max",
-    "tick_size",
-    "lot_min",
-    "lot_max",
-    "lot_step",
-    "market_lot_min",
-    "market_lot_max",
-    "market_lot_step",
-    "percent_price_up",
-    "percent_price_down",
-    "min_notional",
-    "max_position",
-    "percent_price_minutes",
-    "min_notional_minutes",
-    "iceberg_parts",
-    "max_orders",
-    "max_algo_orders",
-    "max_iceberg_orders",
-    "min_notional_applies_to_market",
-];
-
 /// The key of `venue.toml`, or what has the same name elsewhere, that a reject of a command that defines or
 /// changes something is about, where its number says so.
 #[must_use]
@@ -323,8 +303,7 @@ pub(crate) fn is_whole_in(data: &Path) -> bool {
 
 /// Units of 10⁻⁸ as somebody writes them: without zeros at the end.
 fn trimmed(units: i64) -> String {
-    let text = Amount(units).to_string();
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    DecimalText::new(units).trimmed().to_owned()
 }
 
 fn wrong((section, entry): (&str, usize), key: &str, found: &str, expected: &str) -> ConfigError {

@@ -130,12 +130,34 @@ impl DecimalText {
     pub fn as_str(&self) -> &str {
         core::str::from_utf8(&self.bytes[usize::from(self.start)..]).unwrap_or_default()
     }
+
+    /// The text as somebody writes it: without zeros at the end, or a point.
+    #[must_use]
+    pub fn trimmed(&self) -> &str {
+        self.as_str().trim_end_matches('0').trim_end_matches('.')
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn trimmed_it_says_the_same_in_fewer_digits() {
+        for (units, text) in [
+            (0, "0"),
+            (1, "0.00000001"),
+            (10_000_000, "0.1"),
+            (-10_000_000, "-0.1"),
+            (100_000_000, "1"),
+            (100_000_000_000, "1000"),
+            (100_100_000_000, "1001"),
+            (i64::MAX, "92233720368.54775807"),
+        ] {
+            assert_eq!(DecimalText::new(units).trimmed(), text);
+        }
+    }
 
     #[test]
     fn reads_what_is_exact_and_refuses_the_rest() {

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use toml::{Table, Value};
 use touchline_engine::config::{OrderTypes, SymbolSection};
-use touchline_engine::genesis::{self, Doubt, SymbolFacts};
+use touchline_engine::genesis::{self, Doubt, FilterValue, SymbolFacts, filter_values};
 use touchline_protocol::message::command::{
     ChangeSymbol, DefineAsset, ExpireAll, PERMISSION_SPOT, SYMBOL_ICEBERG, SYMBOL_OCO,
     SYMBOL_QUOTE_QUANTITY, SetSymbolStatus, SetVenueFilters, SymbolFilters,
@@ -161,45 +161,22 @@ fn is_count(key: &str) -> bool {
 
 /// A symbol's definition in the keys of `venue.toml`.
 fn present(symbol: &ChangeSymbol) -> Table {
-    let filters = &symbol.filters;
-    let decimals = [
-        ("price_min", filters.price_min),
-        ("price_max", filters.price_max),
-        ("tick_size", filters.tick_size),
-        ("percent_price_up", filters.percent_price_up),
-        ("percent_price_down", filters.percent_price_down),
-        ("lot_min", filters.lot_min),
-        ("lot_max", filters.lot_max),
-        ("lot_step", filters.lot_step),
-        ("market_lot_min", filters.market_lot_min),
-        ("market_lot_max", filters.market_lot_max),
-        ("market_lot_step", filters.market_lot_step),
-        ("min_notional", filters.min_notional),
-        ("max_position", filters.max_position),
-    ];
-    let counts = [
-        ("percent_price_minutes", filters.percent_price_minutes),
-        ("min_notional_minutes", filters.min_notional_minutes),
-        ("iceberg_parts", filters.iceberg_parts),
-        ("max_orders", filters.max_orders),
-        ("max_algo_orders", filters.max_algo_orders),
-        ("max_iceberg_orders", filters.max_iceberg_orders),
-    ];
     let flags = [
         ("iceberg", symbol.flags & SYMBOL_ICEBERG != 0),
         ("oco", symbol.flags & SYMBOL_OCO != 0),
         ("quote_quantity", symbol.flags & SYMBOL_QUOTE_QUANTITY != 0),
-        ("min_notional_applies_to_market", filters.min_notional_applies_to_market != 0),
     ];
     let types = OrderTypes { bits: symbol.order_types }.names();
     let types = types.map(|name| Value::String(name.to_owned())).collect();
     let mut table = Table::new();
     table.insert("order_types".to_owned(), Value::Array(types));
-    for (key, units) in decimals {
-        table.insert(key.to_owned(), Value::String(Amount(units).to_string()));
-    }
-    for (key, count) in counts {
-        table.insert(key.to_owned(), Value::Integer(count.into()));
+    for (key, value) in filter_values(&symbol.filters) {
+        let value = match value {
+            FilterValue::Decimal(units) => Value::String(Amount(units).to_string()),
+            FilterValue::Count(count) => Value::Integer(count.into()),
+            FilterValue::Flag(is_set) => Value::Boolean(is_set),
+        };
+        table.insert(key.to_owned(), value);
     }
     for (key, is_set) in flags {
         table.insert(key.to_owned(), Value::Boolean(is_set));

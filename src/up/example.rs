@@ -106,8 +106,7 @@ const fn is_in_grid(value: i64, least: i64, most: i64, step: i64) -> bool {
 
 /// As short as it can be: an asset's precision may be less than eight.
 fn text(units: i64) -> String {
-    let text = DecimalText::new(units);
-    text.as_str().trim_end_matches('0').trim_end_matches('.').to_owned()
+    DecimalText::new(units).trimmed().to_owned()
 }
 
 #[cfg(test)]

@@ -308,22 +308,7 @@ pub(crate) fn first_bad_field(rules: u32, filters: &SymbolFilters) -> Option<u32
     let of_rules_2 = |value: u32| rules < 2 && value != 0;
     let is_bad_window =
         |minutes: u32, most: u32| minutes > if rules < 2 { most } else { AVERAGE_MINUTES_MAX };
-    let values = [
-        filters.price_min,
-        filters.price_max,
-        filters.tick_size,
-        filters.lot_min,
-        filters.lot_max,
-        filters.lot_step,
-        filters.market_lot_min,
-        filters.market_lot_max,
-        filters.market_lot_step,
-        filters.percent_price_up,
-        filters.percent_price_down,
-        filters.min_notional,
-        filters.max_position,
-    ];
-    if let Some(at) = values.iter().position(|&value| value < 0) {
+    if let Some(at) = filters.decimals().iter().position(|&value| value < 0) {
         return Some(at as u32);
     }
     let contradicts = |least: i64, most: i64| most != 0 && most < least;

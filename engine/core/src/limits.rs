@@ -3,6 +3,7 @@
 
 use crate::book;
 use touchline_protocol::message::command::Limits;
+use touchline_protocol::units::KeyId;
 
 /// A limit's number in the `detail` of a reject: its place in [`Limits`], from 0.
 pub mod number {
@@ -50,6 +51,17 @@ pub const SESSIONS_PER_KEY_MAX: u32 = 32;
 /// Durable sessions that only the local user's roles may open, or a quarter of
 /// [`Limits::sessions`](super::Limits::sessions) if that is less: no key can lock out admin or adapter.
 pub const LOCAL_SESSIONS: u32 = 8;
+
+/// Of `sessions` in all, those that who logs on by a key leaves for the local user's roles, who have none (0).
+#[must_use]
+pub const fn sessions_kept_back(sessions: u32, key_id: KeyId) -> u32 {
+    let quarter = sessions / 4;
+    match key_id.0 {
+        0 => 0,
+        _ if quarter < LOCAL_SESSIONS => quarter,
+        _ => LOCAL_SESSIONS,
+    }
+}
 
 /// Price levels that are looked at to decide about one order before it takes: whether FOK is filled,
 /// what a MARKET buy costs, what a quote quantity comes to. By rules 5 also resting orders, where FOK may not trade

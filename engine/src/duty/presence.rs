@@ -8,7 +8,7 @@ use super::{Duty, LETTERS_PER_TURN, OwnCommandError, is_answering};
 use crate::log::BeginError;
 use crate::mailbox::{FromDuty, LogonLetter, LogonRequest, UsedUp, Wishes};
 use crate::notice::alert;
-use touchline_core::limits::{LOCAL_SESSIONS, SESSIONS_PER_KEY_MAX, number};
+use touchline_core::limits::{SESSIONS_PER_KEY_MAX, number, sessions_kept_back};
 use touchline_core::{Core, Reject};
 use touchline_protocol::message::command::{ConnectionEnded, Logon};
 use touchline_protocol::message::decode::{self, Command, Event};
@@ -98,10 +98,7 @@ impl Duty {
         match detail {
             number::PENDING_WORK => Some(UsedUp::PendingWork(limits.pending_work)),
             number::SESSIONS => {
-                let kept_back = match logon.command.key_id.0 {
-                    0 => 0,
-                    _ => (limits.sessions / 4).min(LOCAL_SESSIONS),
-                };
+                let kept_back = sessions_kept_back(limits.sessions, logon.command.key_id);
                 let has_room = self.core.counts().sessions + kept_back < limits.sessions;
                 Some(match has_room {
                     true => UsedUp::NamesOfKey(SESSIONS_PER_KEY_MAX),

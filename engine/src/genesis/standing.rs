@@ -1,15 +1,15 @@
 //! What settings say and a venue that is there does otherwise, as it was taken by the first start and is changed by
 //! commands only. Called by the engine's start.
 
-use super::{FILTER_KEYS, symbol_filters, trimmed};
+use super::filter_values::{FilterValue, filter_values};
+use super::{symbol_filters, trimmed};
 use crate::config::{
     AccountSection, AssetSection, EngineConfig, OrderTypes, SymbolSection, spellings,
 };
 use std::collections::HashSet;
+use toml::{Table, Value};
 use touchline_core::{AccountView, Core};
-use touchline_protocol::message::command::{
-    SYMBOL_ICEBERG, SYMBOL_OCO, SYMBOL_QUOTE_QUANTITY, SymbolFilters,
-};
+use touchline_protocol::message::command::{SYMBOL_ICEBERG, SYMBOL_OCO, SYMBOL_QUOTE_QUANTITY};
 use touchline_protocol::units::{AccountId, AssetId, KeyId, SymbolId};
 
 /// Lines that are told; how many more there are is told behind them.
@@ -23,13 +23,32 @@ const MIB: u64 = 1 << 20;
 pub struct Written(HashSet<String>);
 
 impl Written {
+    /// Every key of a file.
+    #[must_use]
+    pub fn all_of(table: &Table) -> Self {
+        let mut written = Self::default();
+        for (section, value) in table {
+            match value {
+                Value::Table(keys) => keys.keys().for_each(|key| written.note(section, key)),
+                Value::Array(entries) => {
+                    for (entry, keys) in entries.iter().enumerate() {
+                        let keys = keys.as_table().into_iter().flat_map(Table::keys);
+                        keys.for_each(|key| written.note_entry(section, entry, key));
+                    }
+                }
+                _ => {}
+            }
+        }
+        written
+    }
+
     /// Notes `section.key`, under each spelling of it.
     pub fn note(&mut self, section: &str, key: &str) {
         self.0.extend(spellings(section, key).map(|key| format!("{section}.{key}")));
     }
 
     /// Notes a key of an entry of a list, which is counted from 0.
-    pub fn note_entry(&mut self, section: &str, entry: usize, key: &str) {
+    fn note_entry(&mut self, section: &str, entry: usize, key: &str) {
         self.0.insert(format!("{section}.{entry}.{key}"));
     }
 
@@ -145,9 +164,8 @@ fn of_symbol(
         ("oco", section.oco.to_string(), has(SYMBOL_OCO)),
         ("quote_quantity", section.quote_quantity.to_string(), has(SYMBOL_QUOTE_QUANTITY)),
     ];
-    let (wanted, there) = (values(&symbol_filters(section)), values(&there.filters));
-    let filters = FILTER_KEYS.into_iter().zip(wanted.into_iter().zip(there));
-    pairs.extend(filters.map(|(key, (wanted, there))| (key, wanted, there)));
+    let filters = filter_values(&symbol_filters(section)).zip(filter_values(&there.filters));
+    pairs.extend(filters.map(|((key, wanted), (_, there))| (key, shown(wanted), shown(there))));
     for (key, wanted, there) in pairs {
         if is_written(key) && wanted != there {
             let quote = if key == "order_types" { "'" } else { "" };
@@ -160,34 +178,13 @@ fn of_symbol(
     }
 }
 
-/// The values of filters as they are written, in the order of [`FILTER_KEYS`].
-fn values(filters: &SymbolFilters) -> Vec<String> {
-    let decimals = [
-        filters.price_min,
-        filters.price_max,
-        filters.tick_size,
-        filters.lot_min,
-        filters.lot_max,
-        filters.lot_step,
-        filters.market_lot_min,
-        filters.market_lot_max,
-        filters.market_lot_step,
-        filters.percent_price_up,
-        filters.percent_price_down,
-        filters.min_notional,
-        filters.max_position,
-    ];
-    let counts = [
-        filters.percent_price_minutes,
-        filters.min_notional_minutes,
-        filters.iceberg_parts,
-        filters.max_orders,
-        filters.max_algo_orders,
-        filters.max_iceberg_orders,
-    ];
-    let flag = filters.min_notional_applies_to_market != 0;
-    let counts = counts.iter().map(u32::to_string);
-    decimals.into_iter().map(trimmed).chain(counts).chain([flag.to_string()]).collect()
+/// A value as it is written.
+fn shown(value: FilterValue) -> String {
+    match value {
+        FilterValue::Decimal(units) => trimmed(units),
+        FilterValue::Count(count) => count.to_string(),
+        FilterValue::Flag(is_set) => is_set.to_string(),
+    }
 }
 
 fn of_account(
@@ -231,37 +228,18 @@ fn of_account(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::genesis::Genesis;
+    use crate::genesis::{FILTER_KEYS, Genesis};
 
     const VENUE: &str = "[log]\nsegment_mib = 4\n[exchange]\nmax_orders = 7\n\
          [[assets]]\nname = \"A\"\n[[assets]]\nname = \"B\"\nprecision = 4\n\
          [[symbols]]\nname = \"AB\"\nbase = \"A\"\nquote = \"B\"\ntick_size = \"0.01\"\nmax_orders = 5\n\
          [[accounts]]\nname = \"X\"\nkeys = 1\nmaker_rate = \"0.001\"\ntaker_rate = \"0.002\"\n";
 
-    /// Every key of a text.
-    fn written(text: &str) -> Written {
-        let mut written = Written::default();
-        for (section, value) in text.parse::<toml::Table>().unwrap() {
-            match value {
-                toml::Value::Array(entries) => {
-                    for (entry, keys) in entries.iter().enumerate() {
-                        let keys = keys.as_table().unwrap().keys();
-                        keys.for_each(|key| written.note_entry(&section, entry, key));
-                    }
-                }
-                other => {
-                    other.as_table().unwrap().keys().for_each(|key| written.note(&section, key));
-                }
-            }
-        }
-        written
-    }
-
     /// What is told where the venue was made by [`VENUE`] and `text` stands there now.
     fn told(text: &str) -> Vec<String> {
         let [made, config] = [VENUE, text].map(|text| toml::from_str(text).unwrap());
         let core = Genesis::new(&made).unwrap().venue().unwrap();
-        not_in_force(&config, &written(text), &core, 4 << 20)
+        not_in_force(&config, &Written::all_of(&text.parse().unwrap()), &core, 4 << 20)
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use super::{Context, Reject};
 use crate::Core;
 use crate::keys::Key;
-use crate::limits::{LOCAL_SESSIONS, SESSIONS_PER_KEY_MAX, number};
+use crate::limits::{SESSIONS_PER_KEY_MAX, number, sessions_kept_back};
 use crate::outbox::Outbox;
 use crate::pending::{Sweep, Waiter, Whose};
 use crate::pool::{NONE, named};
@@ -158,8 +158,7 @@ impl Core {
         let key = self.keys.live_mut(key_id);
         let of_key = key.as_ref().map_or(0, |key| key.sessions);
         // What is kept back lets admin and adapter in however many sessions the keys have opened.
-        let kept_back =
-            if key_id.0 == 0 { 0 } else { (self.limits.sessions / 4).min(LOCAL_SESSIONS) };
+        let kept_back = sessions_kept_back(self.limits.sessions, key_id);
         if self.sessions.len() + kept_back >= self.limits.sessions || of_key >= SESSIONS_PER_KEY_MAX
         {
             return Err(Reject::with(RejectReason::CapacityReached, number::SESSIONS));

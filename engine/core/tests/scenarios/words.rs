@@ -70,8 +70,7 @@ pub(crate) fn units(word: &str) -> Option<i64> {
 
 /// A count of 10⁻⁸ units as a trader writes it: no zeros at the end.
 pub(crate) fn plain(units: i64) -> String {
-    let text = decimal::DecimalText::new(units);
-    text.as_str().trim_end_matches('0').trim_end_matches('.').to_owned()
+    decimal::DecimalText::new(units).trimmed().to_owned()
 }
 
 /// The contract's name of an enumeration's value: `PartiallyFilled` is PARTIALLY_FILLED.

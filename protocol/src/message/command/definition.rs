@@ -153,6 +153,39 @@ impl SymbolFilters {
     pub const fn iceberg_parts_max(&self) -> u32 {
         if self.iceberg_parts == 0 { ICEBERG_PARTS_DEFAULT } else { self.iceberg_parts }
     }
+
+    /// Its decimals, in 10⁻⁸, in the order of the fields.
+    #[must_use]
+    pub const fn decimals(&self) -> [i64; 13] {
+        [
+            self.price_min,
+            self.price_max,
+            self.tick_size,
+            self.lot_min,
+            self.lot_max,
+            self.lot_step,
+            self.market_lot_min,
+            self.market_lot_max,
+            self.market_lot_step,
+            self.percent_price_up,
+            self.percent_price_down,
+            self.min_notional,
+            self.max_position,
+        ]
+    }
+
+    /// Its numbers of minutes, parts and orders, which stand behind the decimals, in the order of the fields.
+    #[must_use]
+    pub const fn counts(&self) -> [u32; 6] {
+        [
+            self.percent_price_minutes,
+            self.min_notional_minutes,
+            self.iceberg_parts,
+            self.max_orders,
+            self.max_algo_orders,
+            self.max_iceberg_orders,
+        ]
+    }
 }
 
 impl OrderType {
