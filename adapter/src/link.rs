@@ -4,9 +4,9 @@
 //! [`crate::run`].
 //!
 //! Request threads send. They also receive while they are awake, else a thread of the link does (`watch`
-//! has the rule). A command that was sent ends in exactly one of: the engine's decision, or doubt
-//! ([`Doubt`]). The link reconnects by itself; what was pending on the old connection is in doubt, since
-//! its replies can never come.
+//! has the rule). An engine that sleeps is woken once for what an awake worker sends ([`OwedWake`]). A command
+//! that was sent ends in exactly one of: the engine's decision, or doubt ([`Doubt`]). The link reconnects by
+//! itself; what was pending on the old connection is in doubt, since its replies can never come.
 
 mod absence;
 mod orders;
@@ -28,6 +28,7 @@ use touchline_protocol::client::{ClientOptions, SendError, Sender};
 use touchline_protocol::message::command::CommandHeader;
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::units::{KeyId, Position};
+use touchline_protocol::wait::OwedWake;
 
 use absence::Absence;
 pub use orders::{OrderCommand, Orders, Terminal, Told};
@@ -52,11 +53,11 @@ pub trait Traffic: Debug + Clone + Eq + Send + Sync + 'static {
     /// engine's time.
     fn header_mut(command: &mut Self::Command) -> &mut CommandHeader;
 
-    /// Sends a command.
+    /// Puts a command behind what is staged.
     ///
     /// # Errors
-    /// When it did not leave.
-    fn send(sender: &mut Sender, command: &mut Self::Command) -> Result<(), SendError>;
+    /// When there is no room for it, or no engine.
+    fn stage(sender: &mut Sender, command: &mut Self::Command) -> Result<(), SendError>;
 
     /// Takes in an event that is not the last word.
     fn tell(told: &mut Self::Told, event: Event<'_>);
@@ -150,6 +151,8 @@ struct Shared<T: Traffic> {
     absence: Absence,
     pending: Pending<T>,
     watch: Watch,
+    /// The wake of an engine that sleeps: workers that are awake see to it.
+    owed: OwedWake,
     /// The sending half found the connection unusable.
     broken: AtomicBool,
     stop: AtomicBool,
@@ -158,6 +161,13 @@ struct Shared<T: Traffic> {
 impl<T: Traffic> Shared<T> {
     fn sender(&self) -> MutexGuard<'_, Option<Box<dyn Commands<T>>>> {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes the engine if that is owed. Without a connection nothing is.
+    fn wake_engine(&self, is_owed: bool) {
+        if let (true, Some(open)) = (is_owed, &*self.sender()) {
+            open.wake();
+        }
     }
 
     fn is_stopping(&self) -> bool {
@@ -188,6 +198,7 @@ impl<T: Traffic> Link<T> {
             absence: Absence::begin(),
             pending: Pending::default(),
             watch: Watch::default(),
+            owed: OwedWake::new(),
             broken: AtomicBool::new(false),
             stop: AtomicBool::new(false),
         });
@@ -220,19 +231,28 @@ impl<T: Traffic> Link<T> {
     /// A thread that can look for replies is awake from now on: it says when it sleeps, and often, since
     /// others may wait for what it finds.
     pub fn worker_wakes(&self) {
+        self.shared.owed.keeper_begins();
         self.shared.watch.worker_wakes();
     }
 
     /// That thread is awake and has other things to do. What has come is handed on, on this thread, whoever's
     /// it is, unless another looks just now. Cheap enough for each request.
     pub fn worker_looks(&self) {
+        self.shared.wake_engine(self.shared.owed.keeper_passes());
         self.shared.watch.worker_looks(&self.shared.pending);
     }
 
     /// That thread has nothing to do and is about to sleep, or ends. What has come is handed on, on this
     /// thread, whoever's it is.
     pub fn worker_sleeps(&self) {
+        self.shared.wake_engine(self.shared.owed.keeper_ends());
         self.shared.watch.worker_sleeps(&self.shared.pending);
+    }
+
+    /// That thread turns to something that may take longer than a command, and comes to neither of the above before:
+    /// what was sent is not left waiting for it.
+    pub fn worker_turns(&self) {
+        self.shared.wake_engine(self.shared.owed.settle());
     }
 
     /// Ends the session and the thread. Commands without an answer are in doubt.
@@ -265,7 +285,14 @@ impl<T: Traffic> Submit<T> for Link<T> {
             let correlation = self.shared.pending.register(deadline, header.key_id, done);
             header.correlation = correlation;
             header.not_after_ns = self.shared.pending.in_engine_time(header.not_after_ns);
-            let Err(error) = open.send(&mut command) else { return };
+            let sent = open.send(&mut command);
+            // A ring that is full is to be emptied.
+            let is_owed =
+                if sent.is_ok() { self.shared.owed.sent() } else { self.shared.owed.settle() };
+            if is_owed {
+                open.wake();
+            }
+            let Err(error) = sent else { return };
             if matches!(error, SendError::Ring(_)) {
                 self.shared.broken.store(true, Ordering::Release);
                 *sender = None;

@@ -24,6 +24,7 @@
 //! asleep.
 
 mod futex;
+mod owed;
 mod rest;
 mod yields;
 
@@ -32,6 +33,7 @@ use std::time::{Duration, Instant};
 use crate::sync::{AtomicU32, Ordering, ReadOnlyU32, fence, spin_loop, yield_now};
 
 pub use futex::MAX_LINES;
+pub use owed::OwedWake;
 pub use rest::{Rest, Sleep};
 use yields::Yields;
 

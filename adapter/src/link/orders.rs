@@ -97,13 +97,13 @@ impl Traffic for Orders {
         command.header_mut()
     }
 
-    fn send(sender: &mut Sender, command: &mut OrderCommand) -> Result<(), SendError> {
+    fn stage(sender: &mut Sender, command: &mut OrderCommand) -> Result<(), SendError> {
         match command {
-            OrderCommand::Place(order) => sender.send(order),
-            OrderCommand::PlaceList(list) => sender.send(list),
-            OrderCommand::Cancel(cancel) => sender.send(cancel),
-            OrderCommand::CancelList(cancel) => sender.send(cancel),
-            OrderCommand::CancelAll(cancel) => sender.send(cancel),
+            OrderCommand::Place(order) => sender.stage(order),
+            OrderCommand::PlaceList(list) => sender.stage(list),
+            OrderCommand::Cancel(cancel) => sender.stage(cancel),
+            OrderCommand::CancelList(cancel) => sender.stage(cancel),
+            OrderCommand::CancelAll(cancel) => sender.stage(cancel),
         }
         .map(|_sequence| ())
     }

@@ -48,10 +48,10 @@ impl Traffic for Records {
         }
     }
 
-    fn send(sender: &mut Sender, command: &mut RecordCommand) -> Result<(), SendError> {
+    fn stage(sender: &mut Sender, command: &mut RecordCommand) -> Result<(), SendError> {
         match command {
-            RecordCommand::Put(write) => sender.send(&mut **write),
-            RecordCommand::Delete(delete) => sender.send(delete),
+            RecordCommand::Put(write) => sender.stage(&mut **write),
+            RecordCommand::Delete(delete) => sender.stage(delete),
         }
         .map(|_sequence| ())
     }

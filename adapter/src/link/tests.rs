@@ -288,6 +288,41 @@ fn a_worker_that_is_about_to_sleep_takes_its_replies_itself() {
 }
 
 #[test]
+fn an_engine_is_woken_once_for_what_an_awake_worker_sends() {
+    let site = Site::start();
+    let engine = site.connect(None);
+    let woken = || engine.wakes.swap(0, Ordering::SeqCst);
+    let _outcomes = [site.place(far()), site.place(far())];
+    assert_eq!(woken(), 2, "nobody is awake who would see to it");
+    site.link.worker_wakes();
+    let _outcomes = [site.place(far()), site.place(far()), site.place(far())];
+    assert_eq!(woken(), 0);
+    site.link.worker_sleeps();
+    assert_eq!(woken(), 1);
+    site.link.worker_wakes();
+    site.link.worker_turns();
+    assert_eq!(woken(), 0, "nothing was sent");
+    let _outcome = site.place(far());
+    site.link.worker_turns();
+    assert_eq!(woken(), 1, "before it turns to something longer");
+    let _outcome = site.place(far());
+    for _ in 0..OwedWake::AT_THE_MOST {
+        site.link.worker_looks();
+    }
+    assert_eq!(woken(), 1, "however busy the worker is");
+}
+
+#[test]
+fn an_engine_whose_ring_is_full_is_woken() {
+    let site = Site::start();
+    let engine = site.connect(Some(SendError::Full));
+    site.link.worker_wakes();
+    assert!(!site.link.shared.owed.sent(), "by a command before this one");
+    assert_eq!(site.place(far()).try_recv().unwrap(), Outcome::NotSent(NotSent::Busy));
+    assert_eq!(engine.wakes.load(Ordering::SeqCst), 1);
+}
+
+#[test]
 fn replies_come_while_all_workers_sleep() {
     let site = Site::start();
     site.link.worker_wakes();

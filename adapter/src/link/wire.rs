@@ -34,8 +34,10 @@ pub(super) trait Wire<T: Traffic>: Send + 'static {
 
 /// The sending half.
 pub(super) trait Commands<T: Traffic>: Send {
-    /// Sends one command.
+    /// Sends one command, which an engine that sleeps sees when it is woken.
     fn send(&mut self, command: &mut T::Command) -> Result<(), SendError>;
+    /// Wakes the engine if it sleeps.
+    fn wake(&self);
 }
 
 /// The receiving half.
@@ -115,7 +117,13 @@ impl Alarm for Bell {
 
 impl<T: Traffic> Commands<T> for Sender {
     fn send(&mut self, command: &mut T::Command) -> Result<(), SendError> {
-        T::send(self, command)
+        T::stage(self, command)?;
+        self.show();
+        Ok(())
+    }
+
+    fn wake(&self) {
+        Self::wake(self);
     }
 }
 

@@ -174,15 +174,27 @@ impl Outlet {
     }
 
     #[inline]
-    fn publish(&mut self) {
+    fn show(&mut self) {
         match self {
             // An error shows itself when the replies end.
             Self::Stream(line) => line.flush(),
-            Self::Rings { output, signals, .. } => {
-                output.publish();
-                signals.wake_peer();
-                output.bring_near(ORDER_SLOTS);
-            }
+            Self::Rings { output, .. } => output.publish(),
+        }
+    }
+
+    #[inline]
+    fn wake(&self) {
+        if let Self::Rings { signals, .. } = self {
+            signals.wake_peer();
+        }
+    }
+
+    #[inline]
+    fn publish(&mut self) {
+        self.show();
+        self.wake();
+        if let Self::Rings { output, .. } = self {
+            output.bring_near(ORDER_SLOTS);
         }
     }
 }
@@ -279,6 +291,21 @@ impl Sender {
     #[inline]
     pub fn publish(&mut self) {
         self.outlet.publish();
+    }
+
+    /// As [`publish`](Self::publish), but an engine that sleeps goes on sleeping: for who sends again in a moment,
+    /// and has one [`wake`](Self::wake) do for all, since each takes this thread some microseconds. An engine that
+    /// is awake takes it at once. Over a stream nobody need be woken, and this is the same as `publish`.
+    #[inline]
+    pub fn show(&mut self) {
+        self.outlet.show();
+    }
+
+    /// Wakes the engine if it sleeps: owed behind what was only [shown](Self::show). Nothing else wakes it for that,
+    /// so that a command without it may be left until the engine is woken for another one.
+    #[inline]
+    pub fn wake(&self) {
+        self.outlet.wake();
     }
 
     /// Says that nothing more is sent: what was is decided and answered, then the engine ends the

@@ -6,6 +6,7 @@ use super::super::*;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Condvar;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::time::Duration;
 
@@ -97,6 +98,8 @@ impl Alarm for Arc<FakeBell> {
 /// The engine's end of one connection.
 pub(super) struct EngineEnd {
     pub(super) commands: Receiver<OrderCommand>,
+    /// How often it was woken.
+    pub(super) wakes: Arc<AtomicU64>,
     pub(super) moves: Sender<Move>,
     pub(super) bell: Arc<FakeBell>,
 }
@@ -176,6 +179,7 @@ pub(super) struct Door {
 pub(super) struct FakeCommands {
     pub(super) commands: Sender<OrderCommand>,
     pub(super) refusal: Option<SendError>,
+    pub(super) wakes: Arc<AtomicU64>,
 }
 
 pub(super) struct FakeReplies {
@@ -221,6 +225,10 @@ impl Commands<Orders> for FakeCommands {
             Some(refusal) => Err(refusal),
             None => self.commands.send(*command).map_err(|_| SendError::Disconnected),
         }
+    }
+
+    fn wake(&self) {
+        self.wakes.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -292,7 +300,9 @@ pub(super) fn connection(refusal: Option<SendError>) -> (FakeCommands, FakeRepli
         held: None,
         bell: Arc::clone(&bell),
     };
-    (FakeCommands { commands, refusal }, replies, EngineEnd { commands: commands_end, moves, bell })
+    let wakes = Arc::<AtomicU64>::default();
+    let end = EngineEnd { commands: commands_end, wakes: Arc::clone(&wakes), moves, bell };
+    (FakeCommands { commands, refusal, wakes }, replies, end)
 }
 
 /// A link and the place where connections to it are offered.

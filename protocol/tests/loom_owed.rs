@@ -1,0 +1,108 @@
+//! Every interleaving (within the given number of preemptions) of small cases of a wake that is owed: whoever sends,
+//! and however the keepers come and go, the sleeper takes all of it and is never left asleep.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p touchline-protocol --release --test loom_owed`
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+use std::{iter, sync::Arc, time::Duration};
+
+use loom::thread;
+use touchline_protocol::{
+    sync::{AtomicU64, Ordering},
+    wait::{LocalSignal, OwedWake, park},
+};
+
+const FOR_EVER: Duration = Duration::from_secs(3600);
+
+fn explore(preemptions: usize, case: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(case);
+}
+
+#[derive(Default)]
+struct Line {
+    sent: AtomicU64,
+    signal: LocalSignal,
+    owed: OwedWake,
+}
+
+impl Line {
+    fn wake(&self, is_due: bool) {
+        if is_due {
+            self.signal.wake();
+        }
+    }
+
+    fn send(&self) {
+        self.sent.fetch_add(1, Ordering::Release);
+        self.wake(self.owed.sent());
+    }
+
+    /// The sleeper's part, until it has taken so much.
+    fn take(&self, all: u64) {
+        while self.sent.load(Ordering::Acquire) < all {
+            park(iter::once(self.signal.line()), FOR_EVER, || {
+                self.sent.load(Ordering::Acquire) >= all
+            });
+        }
+    }
+}
+
+fn sleeper(line: &Arc<Line>, all: u64) -> thread::JoinHandle<()> {
+    let line = Arc::clone(line);
+    thread::spawn(move || line.take(all))
+}
+
+#[test]
+fn a_keeper_that_sends_and_sleeps_wakes_for_what_it_sent() {
+    explore(4, || {
+        let line = Arc::new(Line::default());
+        let taker = sleeper(&line, 2);
+        line.owed.keeper_begins();
+        line.send();
+        line.send();
+        line.wake(line.owed.keeper_ends());
+        taker.join().unwrap();
+    });
+}
+
+#[test]
+fn what_others_send_while_a_keeper_falls_asleep_is_woken_for_by_one_of_them() {
+    explore(3, || {
+        let line = Arc::new(Line::default());
+        let taker = sleeper(&line, 2);
+        line.owed.keeper_begins();
+        let other = {
+            let line = Arc::clone(&line);
+            thread::spawn(move || line.send())
+        };
+        line.send();
+        line.wake(line.owed.keeper_ends());
+        other.join().unwrap();
+        taker.join().unwrap();
+    });
+}
+
+#[test]
+fn of_two_keepers_the_one_that_stays_settles_what_the_other_leaves() {
+    explore(3, || {
+        let line = Arc::new(Line::default());
+        let taker = sleeper(&line, 2);
+        line.owed.keeper_begins();
+        line.owed.keeper_begins();
+        let other = {
+            let line = Arc::clone(&line);
+            thread::spawn(move || {
+                line.send();
+                line.wake(line.owed.keeper_ends());
+            })
+        };
+        line.send();
+        line.wake(line.owed.keeper_passes());
+        line.wake(line.owed.keeper_ends());
+        other.join().unwrap();
+        taker.join().unwrap();
+    });
+}
