@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
-use touchline_engine::genesis::{RULES, key_of};
+use touchline_engine::genesis::{RULES, bounds_of, key_of};
 use touchline_protocol::client::{
     Acknowledgement, CallError, Client, ClientCommand, ClientOptions, SOCKET_NAME,
 };
@@ -172,9 +172,11 @@ fn named(error: CallError, command: &[u8]) -> Error {
             "{error}, {key}: it is used up; raise it in the settings and start the engine again"
         );
     }
-    match key.or_else(|| way_on(reason)) {
-        Some(more) => anyhow!("{error}, {more}"),
-        None => error.into(),
+    let bounds = key.filter(|_| reason == RejectReason::InvalidDefinition).and_then(bounds_of);
+    match (key.or_else(|| way_on(reason)), bounds) {
+        (Some(key), Some(bounds)) => anyhow!("{error}, {key}: {bounds}"),
+        (Some(more), None) => anyhow!("{error}, {more}"),
+        (None, _) => error.into(),
     }
 }
 

@@ -272,6 +272,25 @@ pub fn key_of(command: &Command<'_>, reason: RejectReason, detail: u32) -> Optio
     fields.iter().chain(filters).nth(detail as usize).copied()
 }
 
+/// What a value must be that is refused as an invalid definition, by its [key](key_of), or what is wrong with it;
+/// `None` where nothing but the key is known.
+#[must_use]
+pub fn bounds_of(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "precision" => "8 at the most",
+        "quote" => "a symbol's base and quote are two assets",
+        "price_max" => "less than price_min",
+        "lot_max" => "less than lot_min",
+        "market_lot_max" => "less than market_lot_min",
+        "percent_price_minutes" => "60 at the most (0 by rules 1)",
+        "min_notional_minutes" => "60 at the most",
+        "maker_rate" | "taker_rate" => "1 at the most",
+        "maker rate" | "taker rate" => "1 at the most, with the larger one of buyer's and seller's",
+        "buyer rate" | "seller rate" => "1 at the most",
+        _ => return None,
+    })
+}
+
 const FEE_FIELDS: [&str; 6] =
     ["account", "symbol", "maker rate", "taker rate", "buyer rate", "seller rate"];
 const DEFINE_SYMBOL_FIELDS: [&str; 8] =

@@ -374,22 +374,34 @@ fn an_engine_that_does_not_answer_is_told_as_such() {
 fn what_is_refused_is_named_and_not_only_numbered() {
     let venue = Venue::up(&["--set", "limits.symbols=3", "--set", "limits.assets=3"]);
     let refused: [(&[&str], &str); 10] = [
-        (&["symbol", "change", "BTCUSDT", "percent_price_minutes=61"], "percent_price_minutes"),
-        (&["symbol", "change", "BTCUSDT", "price_max=0.001"], "price_max"),
-        (&["symbol", "add", "X", "BTC", "ETH", "lot_min=2", "lot_max=1"], "lot_max"),
-        (&["symbol", "add", "X", "BTC", "BTC"], "quote"),
+        (
+            &["symbol", "change", "BTCUSDT", "percent_price_minutes=61"],
+            "percent_price_minutes: 60 at the most (0 by rules 1)",
+        ),
+        (&["symbol", "change", "BTCUSDT", "price_max=0.001"], "price_max: less than price_min"),
+        (
+            &["symbol", "add", "X", "BTC", "ETH", "lot_min=2", "lot_max=1"],
+            "lot_max: less than lot_min",
+        ),
+        (&["symbol", "add", "X", "BTC", "BTC"], "quote: a symbol's base and quote are two assets"),
         (
             &["symbol", "add", "X", "BTC", "ETH"],
             "limits.symbols: it is used up; raise it in the settings and start the engine again",
         ),
-        (&["asset", "X", "--precision", "9"], "precision"),
+        (&["asset", "X", "--precision", "9"], "precision: 8 at the most"),
         (
             &["asset", "X"],
             "limits.assets: it is used up; raise it in the settings and start the engine again",
         ),
-        (&["account", "X", "--maker-rate", "2"], "maker_rate"),
-        (&["fees", "0.1", "2", "--account", "A"], "taker rate"),
-        (&["fees", "0.6", "0.1", "0.5", "0", "--symbol", "BTCUSDT"], "maker rate"),
+        (&["account", "X", "--maker-rate", "2"], "maker_rate: 1 at the most"),
+        (
+            &["fees", "0.1", "2", "--account", "A"],
+            "taker rate: 1 at the most, with the larger one of buyer's and seller's",
+        ),
+        (
+            &["fees", "0.6", "0.1", "0.5", "0", "--symbol", "BTCUSDT"],
+            "maker rate: 1 at the most, with the larger one of buyer's and seller's",
+        ),
     ];
     for (arguments, name) in refused {
         let (success, output) = run(&venue, arguments);

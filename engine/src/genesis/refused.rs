@@ -1,7 +1,7 @@
 //! What the core refuses of a definition that is tried out, in words, and which entry of `venue.toml` it is about.
 //! Called by [`super`].
 
-use super::{key_of, no_memory};
+use super::{bounds_of, key_of, no_memory};
 use crate::config::ConfigError;
 use touchline_core::{Core, Reject};
 use touchline_protocol::message::command::Deposit;
@@ -80,16 +80,7 @@ fn why(
         (RejectReason::Overflow, _) => {
             "all balances of an asset together are more than a venue can hold"
         }
-        (RejectReason::InvalidDefinition, Some(key)) => match key {
-            "precision" => "8 at the most",
-            "quote" => "a symbol's base and quote are two assets",
-            "price_max" => "less than price_min",
-            "lot_max" => "less than lot_min",
-            "market_lot_max" => "less than market_lot_min",
-            "percent_price_minutes" | "min_notional_minutes" => "60 at the most",
-            "maker_rate" | "taker_rate" => "1 at the most",
-            _ => return None,
-        },
+        (RejectReason::InvalidDefinition, Some(key)) => return bounds_of(key),
         _ => return None,
     })
 }
