@@ -489,8 +489,10 @@ mod tests {
         for (list, core, expected) in [
             ("", 0, false),
             ("1", 1, true),
-            ("1,4-7", 5, true),
+            ("1,4-7", 4, true),
+            ("1,4-7", 7, true),
             ("1,4-7", 3, false),
+            ("1,4-7", 8, false),
             ("x-y", 1, false),
         ] {
             assert_eq!(is_listed(list, core), expected, "{list} {core}");
