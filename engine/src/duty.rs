@@ -44,6 +44,7 @@ use touchline_protocol::message::event::{Envelope, Trade};
 use touchline_protocol::message::stream::Logout;
 use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::ring::{MessageBuffer, SessionEnd};
+use touchline_protocol::units::{Epoch, SessionId};
 use touchline_protocol::wait::Waiter;
 use transaction::{Refusal, Venue, transact};
 
@@ -477,36 +478,14 @@ fn execute(
     let template = decode::header(bytes).map_or(0, |header| header.template_id);
     // Looked at where it lies: moved, it would be read by halves that are just being written.
     let decoded = decode::command(bytes);
-    let command = match &decoded {
-        Ok(command) => command,
-        Err(_) => {
-            if decode::as_message::<Logout>(bytes)
-                .is_ok_and(|logout| (logout.command.session, logout.command.epoch) == identity)
-            {
-                return Executed::LoggedOut;
-            }
-            if let Some(header) = bytes.get(COMMAND_HEADER) {
-                let header: CommandHeader = bytemuck::pod_read_unaligned(header);
-                envelope.correlation = header.correlation;
-                envelope.sequence = header.sequence;
-            }
-            clients.reject(client, envelope, RejectReason::Malformed, 0, template);
-            return Executed::Answered;
-        }
+    let Ok(command) = &decoded else {
+        return no_command(clients, (client, identity), bytes, envelope, template);
     };
     let header = command.header();
     envelope.correlation = header.correlation;
     envelope.sequence = header.sequence;
-    if (header.session, header.epoch) != identity {
-        clients.reject(client, envelope, RejectReason::StaleEpoch, 0, template);
-        return Executed::Answered;
-    }
-    if !clients.admits(client, venue.now_ns) {
-        clients.reject(client, envelope, RejectReason::RateExceeded, 0, template);
-        return Executed::Answered;
-    }
-    if clients.quarantine.holds(header) {
-        clients.reject(client, envelope, RejectReason::Quarantined, 0, template);
+    if let Some(reason) = refused_unjudged(clients, (client, identity), header, venue.now_ns) {
+        clients.reject(client, envelope, reason, 0, template);
         return Executed::Answered;
     }
     if header.not_after_ns != 0 {
@@ -546,6 +525,48 @@ fn execute(
         }
     }
     Executed::Answered
+}
+
+/// What is no command: a word of goodbye, or refused.
+#[cold]
+fn no_command(
+    clients: &mut Clients,
+    (client, identity): (ClientIndex, (SessionId, Epoch)),
+    bytes: &[u8],
+    mut envelope: Envelope,
+    template: u16,
+) -> Executed {
+    if decode::as_message::<Logout>(bytes)
+        .is_ok_and(|logout| (logout.command.session, logout.command.epoch) == identity)
+    {
+        return Executed::LoggedOut;
+    }
+    if let Some(header) = bytes.get(COMMAND_HEADER) {
+        let header: CommandHeader = bytemuck::pod_read_unaligned(header);
+        envelope.correlation = header.correlation;
+        envelope.sequence = header.sequence;
+    }
+    clients.reject(client, envelope, RejectReason::Malformed, 0, template);
+    Executed::Answered
+}
+
+/// Why a command is refused by who sends it alone, before the core sees it; `None` of one that it is to judge.
+#[inline]
+fn refused_unjudged(
+    clients: &mut Clients,
+    (client, identity): (ClientIndex, (SessionId, Epoch)),
+    header: &CommandHeader,
+    now_ns: u64,
+) -> Option<RejectReason> {
+    if (header.session, header.epoch) != identity {
+        Some(RejectReason::StaleEpoch)
+    } else if !clients.admits(client, now_ns) {
+        Some(RejectReason::RateExceeded)
+    } else if clients.quarantine.holds(header) {
+        Some(RejectReason::Quarantined)
+    } else {
+        None
+    }
 }
 
 /// What became of a command that was answered and has changed nothing.

@@ -33,7 +33,7 @@ use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -49,7 +49,8 @@ use touchline_protocol::{
 
 use self::{
     chain::Beyond,
-    copied::highest_told,
+    copied::{CopiedWindow, highest_told},
+    leases::AsideLease,
     leftover::{Leftover, Purpose},
     replay::Replay,
 };
@@ -81,7 +82,7 @@ use crate::log::{
     storage::Storage,
 };
 use crate::notice::alert;
-use crate::snapshot::{Attesting, Restored, Witness, behind, put_aside, restore_newest};
+use crate::snapshot::{Aside, Attesting, Restored, Witness, behind, put_aside, restore_newest};
 
 /// The folder of commands that have ended an engine, in the data folder.
 pub(crate) const POISON_FOLDER: &str = "poison";
@@ -147,21 +148,22 @@ pub(crate) fn recover(
     findings.loss_accepted = check_end(&segments, &walked, &beyond, attested, options.accept_loss)?;
     findings.take_snapshots(restored);
 
-    let places = folders.to_search().into_iter().flatten();
-    let of_windows = places.map(|folder| highest_told(folder, &identity.log_id)).max().unwrap_or(0);
-    let told = highest_kept(data, &segments)?.max(leases.incarnation());
-    let seen = newest.max(of_windows).max(restored_incarnation).max(told);
-    let incarnation = seen.checked_add(1).ok_or(RecoveryError::IncarnationsUsedUp)?;
+    let incarnation = next_incarnation(
+        data,
+        &segments,
+        &folders,
+        newest.max(restored_incarnation).max(leases.incarnation()),
+    )?;
     let counting = leftover.as_ref().filter(|window| window.counts);
     findings.poison = counting.and_then(|window| window.poison(&data.join(POISON_FOLDER)));
     // Without any frame no engine ever accepted a command.
     findings.window_lost = leftover.as_ref().is_none_or(|window| window.is_lost)
         && !walked.closed
         && walked.incarnation > 0;
-    let aside = behind(environment.storage.as_ref(), data, walked.end, incarnation)?;
-    findings.snapshots_dropped = aside.iter().map(|aside| aside.kept.clone()).collect();
-    let aside_leases = leases.behind(walked.end, incarnation);
-    findings.leases_dropped = aside_leases.iter().map(|aside| aside.kept.clone()).collect();
+    let snapshots = behind(environment.storage.as_ref(), data, walked.end, incarnation)?;
+    findings.snapshots_dropped = snapshots.iter().map(|aside| aside.kept.clone()).collect();
+    let leases = leases.behind(walked.end, incarnation);
+    findings.leases_dropped = leases.iter().map(|aside| aside.kept.clone()).collect();
     findings.dropped = tail::plan(&segments, walked.end, &beyond, incarnation)?;
     findings.describe(&walked, incarnation);
     // Told before it is done: a start that comes behind one that was refused or killed from here on finds it done.
@@ -169,20 +171,8 @@ pub(crate) fn recover(
         progress(Progress::Found(line));
     }
     mark::correct(data, &identity);
-    if let Some(poison) = &findings.poison {
-        keep_poison(data, poison)?;
-    }
-    for copied in copies {
-        copied.put_aside()?;
-    }
-    if let Some(window) = &leftover {
-        // Before anything that it holds too is taken out of the log: an attempt that comes after this one
-        // would refuse to start beside it.
-        window.retire(findings.loss_accepted.is_some())?;
-    }
-    put_aside(environment.storage.as_ref(), data, &aside)?;
-    leases::put_aside(data, segments.begin(), &aside_leases)?;
-    tail::cut(&mut segments, (walked.end, &beyond), &findings.dropped, incarnation)?;
+    let given_up = GivenUp { leftover, copies, snapshots, leases, beyond };
+    given_up.take_out(data, &mut segments, &findings)?;
     let disk = disk_log(&environment.storage, &segments)?;
     Ok(Recovered {
         identity,
@@ -196,6 +186,56 @@ pub(crate) fn recover(
         lock,
         report: findings,
     })
+}
+
+/// The incarnation that begins: one above all that were used, of which frames, snapshots and leases show `seen`.
+fn next_incarnation(
+    data: &Path,
+    segments: &Segments,
+    folders: &WindowFolders,
+    seen: u32,
+) -> Result<u32, RecoveryError> {
+    let places = folders.to_search().into_iter().flatten();
+    let of_log = |folder: &PathBuf| highest_told(folder, &segments.identity.log_id);
+    let of_windows = places.map(of_log).max().unwrap_or(0);
+    let used = seen.max(of_windows).max(highest_kept(data, segments)?);
+    used.checked_add(1).ok_or(RecoveryError::IncarnationsUsedUp)
+}
+
+/// What a start has no more use for, once its findings are told.
+struct GivenUp {
+    leftover: Option<Leftover>,
+    copies: Vec<CopiedWindow>,
+    snapshots: Vec<Aside>,
+    leases: Vec<AsideLease>,
+    beyond: Beyond,
+}
+
+impl GivenUp {
+    /// Keeps aside what is to be kept, and takes the rest out of use. Where that is cut short the next start does
+    /// the rest of it.
+    fn take_out(
+        self,
+        data: &Path,
+        segments: &mut Segments,
+        findings: &Findings,
+    ) -> Result<(), RecoveryError> {
+        if let Some(poison) = &findings.poison {
+            keep_poison(data, poison)?;
+        }
+        for copied in self.copies {
+            copied.put_aside()?;
+        }
+        if let Some(window) = &self.leftover {
+            // Before anything that it holds too is taken out of the log: an attempt that comes after this one
+            // would refuse to start beside it.
+            window.retire(findings.loss_accepted.is_some())?;
+        }
+        put_aside(segments.storage.as_ref(), data, &self.snapshots)?;
+        leases::put_aside(data, segments.begin(), &self.leases)?;
+        let end = findings.recovered_end;
+        tail::cut(segments, (end, &self.beyond), &findings.dropped, findings.incarnation)
+    }
 }
 
 /// Where a window of the log may lie, and the id of this running of the machine, of which it must be.

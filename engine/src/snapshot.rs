@@ -23,7 +23,7 @@ pub use child::SnapshotSchedule;
 pub(crate) use child::SnapshotStarter;
 pub use file::{Portions, SnapshotContent, SnapshotFault, write_file};
 pub(crate) use folder::{
-    Attesting, Restored, Witness, behind, list_in, newest_path, put_aside, restore_newest,
+    Aside, Attesting, Restored, Witness, behind, list_in, newest_path, put_aside, restore_newest,
     snapshot_folder,
 };
 pub use folder::{Listed, definitions, list, load};

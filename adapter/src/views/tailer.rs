@@ -189,32 +189,49 @@ fn follow(
             expire();
         }
         let paused = if batch == Batch::End { views.pause(pause) } else { Pause::None };
-        let short = match batch {
-            Batch::Full => false,
-            // What the request that came meanwhile waits for may be there.
-            Batch::End if paused == Pause::Cut => false,
-            // Only its look for another engine is needed, now and then.
-            Batch::End if source.is_told_late() && Instant::now() < next_wait => {
-                if paused == Pause::None {
-                    thread::sleep(LATE_PAUSE);
-                }
-                false
-            }
-            Batch::End => {
-                next_wait = Instant::now() + IDLE;
-                let limit = if source.is_told_late() { Duration::ZERO } else { IDLE };
-                match source.wait(limit) {
-                    Err(error) if error.is_shortage() => true,
-                    waited => waited.map(|()| false)?,
-                }
-            }
-            Batch::Short => true,
-        };
-        if short {
+        if wait_for_more(source, batch, paused, &mut next_wait)? == Next::Later {
             thread::sleep(SHORTAGE_PAUSE);
         }
     }
     Ok(())
+}
+
+/// When the log is read on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// At once.
+    Now,
+    /// When the system may have a descriptor and memory for it again.
+    Later,
+}
+
+/// Waits behind one go along the log, and the pause that was made behind it, until there may be more.
+fn wait_for_more(
+    source: &mut impl Source,
+    batch: Batch,
+    paused: Pause,
+    next_wait: &mut Instant,
+) -> Result<Next, TailError> {
+    match batch {
+        Batch::Full => return Ok(Next::Now),
+        Batch::Short => return Ok(Next::Later),
+        // What the request that came meanwhile waits for may be there.
+        Batch::End if paused == Pause::Cut => return Ok(Next::Now),
+        Batch::End => {}
+    }
+    let is_told_late = source.is_told_late();
+    if is_told_late && Instant::now() < *next_wait {
+        // Only its look for another engine is needed, now and then.
+        if paused == Pause::None {
+            thread::sleep(LATE_PAUSE);
+        }
+        return Ok(Next::Now);
+    }
+    *next_wait = Instant::now() + IDLE;
+    match source.wait(if is_told_late { Duration::ZERO } else { IDLE }) {
+        Err(error) if error.is_shortage() => Ok(Next::Later),
+        waited => Ok(waited.map(|()| Next::Now)?),
+    }
 }
 
 /// How one go along the log ended.

@@ -145,21 +145,11 @@ impl Leftover {
         }
         let page = ReadOnlyRegion::map_file(&file, CONTROL_BYTES)
             .map_err(|error| named(&folder.join(CONTROL_FILE))(io::Error::other(error)))?;
-        let word = |offset| {
-            let word = page.u64_at(offset).map_err(io::Error::other)?;
-            io::Result::Ok(word.view().load_acquire())
-        };
-        let short_word = |offset| {
-            let word = page.u32_at(offset).map_err(io::Error::other)?;
-            io::Result::Ok(word.view().load_acquire())
-        };
-        let (base, durable, mut appended) =
-            (word(WINDOW_BASE_OFFSET)?, word(DURABLE_OFFSET)?, word(APPENDED_OFFSET)?);
-        let heartbeat_ns = word(HEARTBEAT_NS_OFFSET)?;
-        let has_panicked = short_word(PANICKED_OFFSET)? == 1;
-        let is_wanted = LogState::from_word(short_word(STATE_OFFSET)?) != Some(LogState::Stopped);
+        let words = ControlWords::read(&page)?;
+        let ControlWords { base, durable, heartbeat_ns, has_panicked, is_wanted, .. } = words;
+        let mut appended = words.appended;
         // One that has moved meanwhile is in use, and in order.
-        if word(WINDOW_BASE_OFFSET)? == base {
+        if ControlWords::read(&page)?.base == base {
             check_positions(&header, (base, durable, appended))?;
         }
         let window = match open(WINDOW_FILE) {
@@ -332,6 +322,39 @@ impl Leftover {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
             _ => Ok(()),
         }
+    }
+}
+
+/// What a control page says of its window, as far as a start or a tool asks it.
+struct ControlWords {
+    base: u64,
+    durable: u64,
+    appended: u64,
+    heartbeat_ns: u64,
+    has_panicked: bool,
+    /// Its engine has not ended, and no start has taken the window out of use.
+    is_wanted: bool,
+}
+
+impl ControlWords {
+    /// Reads them one after the other, the base first: an engine may write meanwhile.
+    fn read(page: &ReadOnlyRegion) -> io::Result<Self> {
+        let word = |offset| {
+            let word = page.u64_at(offset).map_err(io::Error::other)?;
+            io::Result::Ok(word.view().load_acquire())
+        };
+        let short_word = |offset| {
+            let word = page.u32_at(offset).map_err(io::Error::other)?;
+            io::Result::Ok(word.view().load_acquire())
+        };
+        Ok(Self {
+            base: word(WINDOW_BASE_OFFSET)?,
+            durable: word(DURABLE_OFFSET)?,
+            appended: word(APPENDED_OFFSET)?,
+            heartbeat_ns: word(HEARTBEAT_NS_OFFSET)?,
+            has_panicked: short_word(PANICKED_OFFSET)? == 1,
+            is_wanted: LogState::from_word(short_word(STATE_OFFSET)?) != Some(LogState::Stopped),
+        })
     }
 }
 
