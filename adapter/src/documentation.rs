@@ -164,6 +164,10 @@ impl Service for Documented {
         self.service.worker_looks();
     }
 
+    fn worker_turns(&self) {
+        self.service.worker_turns();
+    }
+
     fn worker_sleeps(&self) {
         self.service.worker_sleeps();
     }

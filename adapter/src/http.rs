@@ -340,13 +340,18 @@ pub trait Service: Send + Sync + 'static {
     /// themselves need not listen.
     fn worker_wakes(&self) {}
 
-    /// That worker is about to take up a request or the next piece of a long answer, or to let others go
-    /// first. One that always has something to do never sleeps, so this is the moment to find what requests
-    /// wait for, and to send off what was held back. To be quick: it comes with each request.
+    /// That worker is about to take up a request, the rest of one's work or the next piece of a long answer, or to let
+    /// others go first. One that always has something to do never sleeps, so this is the moment to find what requests
+    /// wait for, and now and then to send off what was held back. To be quick: it comes with each request.
     fn worker_looks(&self) {}
 
-    /// That worker has nothing else to do and is about to sleep, or ends: a good moment to send off what was held
-    /// back and to find what requests wait for, on this thread. What comes while all workers sleep another thread has to find.
+    /// What that worker is about to take up may take far longer than to send a command does: something is read, or
+    /// answered at length. What was held back is to be sent off first.
+    fn worker_turns(&self) {}
+
+    /// That worker has nothing else to do and is about to sleep, or ends: what was held back is to be sent off, and it is
+    /// a good moment to find what requests wait for, on this thread. What comes while all workers sleep another thread
+    /// has to find.
     fn worker_sleeps(&self) {}
 
     /// Longest body that a request for this path may have, in bytes, within what the front takes at all.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::http::{Completion, Fault, Method, Refused, Reply, Request, Service};
+use crate::http::{Completion, Fault, Refused, Reply, Request, Service};
 use crate::jobs::Jobs;
 use crate::link::{Link, Records};
 use crate::spot::Spot;
@@ -36,11 +36,6 @@ impl Services {
 
 impl Service for Services {
     fn call(&self, request: Request, done: Completion) {
-        // What is read may take longer than a command does, and sends none.
-        if request.method == Method::Get {
-            self.links.0.worker_turns();
-            self.links.1.worker_turns();
-        }
         self.of(&request.path).call(request, done);
     }
 
@@ -52,6 +47,11 @@ impl Service for Services {
     fn worker_looks(&self) {
         self.links.0.worker_looks();
         self.links.1.worker_looks();
+    }
+
+    fn worker_turns(&self) {
+        self.links.0.worker_turns();
+        self.links.1.worker_turns();
     }
 
     fn worker_sleeps(&self) {

@@ -206,7 +206,8 @@ impl Connection {
     /// acted, and the client should know.
     async fn call(&self, request: Request) -> Result<Reply, Fault> {
         let service = &*self.shared.service;
-        service.worker_looks();
+        let method = request.method;
+        self.take_up(matches!(method, Method::Post | Method::Delete));
         let (done, mut receiver) = completion();
         let mut called = catch_unwind(AssertUnwindSafe(|| service.call(request, done)));
         loop {
@@ -229,8 +230,18 @@ impl Connection {
             };
             let (done, next) = completion();
             receiver = next;
+            // A DELETE is sent off as shortly as a POST, but may be answered with thousands of orders.
+            self.take_up(method == Method::Post);
             called = catch_unwind(AssertUnwindSafe(|| work.run(done)));
         }
+    }
+
+    /// Tells the service that a request, or the rest of its work, is about to be taken up.
+    fn take_up(&self, is_short: bool) {
+        if !is_short {
+            self.shared.service.worker_turns();
+        }
+        self.shared.service.worker_looks();
     }
 
     /// A reply was ready at once. A client that sends many requests together could keep the worker
@@ -265,12 +276,13 @@ fn copy_headers(head: &Parts) -> Headers {
     headers
 }
 
-/// A reply of which each further piece is a moment to look, as a request is: as long as there are pieces the
-/// worker does not sleep.
+/// A reply of which each further piece is a moment to look, as a request is, and may take longer than most: as long
+/// as there are pieces the worker does not sleep.
 fn looking(reply: Reply, service: &Arc<dyn Service>) -> Reply {
     let Some(mut rest) = reply.rest else { return reply };
     let service = Arc::clone(service);
     let rest = Rest::new(move || {
+        service.worker_turns();
         service.worker_looks();
         rest.next_piece()
     });

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Instant;
 
 use touchline_adapter::front::{Front, FrontConfig, FrontHandle};
@@ -79,4 +79,77 @@ fn each_piece_of_a_long_answer_has_the_service_look_for_what_others_wait_for() {
     waits.send(get("/waits"));
     assert_eq!(waits.answer().status, 202);
     assert_eq!(join(reader, "the long answer"), 200);
+}
+
+/// Notes what it is told of its worker, and what it has that worker do.
+struct Noted {
+    notes: Arc<Mutex<Vec<&'static str>>>,
+    resumes: mpsc::Sender<Completion>,
+}
+
+impl Noted {
+    fn note(&self, what: &'static str) {
+        self.notes.lock().unwrap().push(what);
+    }
+}
+
+impl Service for Noted {
+    fn call(&self, request: Request, done: Completion) {
+        self.note("call");
+        let notes = Arc::clone(&self.notes);
+        if request.path == "/waits" {
+            return self.resumes.send(done).unwrap();
+        }
+        let mut left = 2;
+        let rest = Rest::new(move || {
+            notes.lock().unwrap().push("piece");
+            left -= 1;
+            (left >= 0).then(|| b"x".as_slice().into())
+        });
+        done.send(Reply::empty(200).followed_by(rest));
+    }
+
+    fn worker_looks(&self) {
+        self.note("looks");
+    }
+
+    fn worker_turns(&self) {
+        self.note("turns");
+    }
+}
+
+/// The notes of one request.
+fn notes_of(method: &str, path: &str) -> Vec<&'static str> {
+    let notes = Arc::<Mutex<Vec<_>>>::default();
+    let (resumes, resumed) = mpsc::channel::<Completion>();
+    let service = Noted { notes: Arc::clone(&notes), resumes };
+    let config = FrontConfig::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let front = Front::start(config, Arc::new(service)).unwrap();
+    let mut client = Client::connect(front.local_addr());
+    client.send(format!("{method} {path} HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n"));
+    if path == "/waits" {
+        let work_notes = Arc::clone(&notes);
+        resumed.recv_timeout(PATIENCE).unwrap().resume(move |done| {
+            work_notes.lock().unwrap().push("work");
+            done.send(Reply::empty(200));
+        });
+        assert_eq!(client.answer().status, 200);
+    } else {
+        assert_eq!(client.chunked_answer().status, 200);
+    }
+    notes.lock().unwrap().clone()
+}
+
+#[test]
+fn what_may_take_long_has_the_service_send_off_what_it_holds_back() {
+    let short = ["looks", "call", "looks", "work"];
+    assert_eq!(notes_of("POST", "/waits"), short, "an order, and the answer to it");
+    let long = ["turns", "looks", "call", "turns", "looks", "work"];
+    assert_eq!(notes_of("GET", "/waits"), long, "also when it has waited for what it reads");
+    assert_eq!(notes_of("PATCH", "/waits"), long);
+    let answered_at_length = ["looks", "call", "turns", "looks", "work"];
+    assert_eq!(notes_of("DELETE", "/waits"), answered_at_length, "of thousands of orders");
+    let piece = ["turns", "looks", "piece"];
+    let pieces = [&["looks", "call"][..], &piece.repeat(3)].concat();
+    assert_eq!(notes_of("POST", "/pieces"), pieces, "the last one finds the end");
 }

@@ -18,8 +18,10 @@ pub struct OwedWake {
 }
 
 impl OwedWake {
-    /// What was sent, and turns of keepers meanwhile, that one wake is put off for.
-    pub const AT_THE_MOST: u32 = 16;
+    /// What was sent, and turns of keepers meanwhile, that one wake is put off for: a fifth of a millisecond where each
+    /// takes some ten microseconds. For each order that the adapter sends there are two turns, one for its request and
+    /// one for its answer.
+    pub const AT_THE_MOST: u32 = 24;
 
     /// Nothing is owed, and nobody would settle it.
     pub fn new() -> Self {
