@@ -106,3 +106,39 @@ fn of_two_keepers_the_one_that_stays_settles_what_the_other_leaves() {
         taker.join().unwrap();
     });
 }
+
+#[test]
+fn a_keeper_that_comes_and_goes_while_another_sends_leaves_nobody_asleep() {
+    explore(4, || {
+        let line = Arc::new(Line::default());
+        let taker = sleeper(&line, 1);
+        let keeper = {
+            let line = Arc::clone(&line);
+            thread::spawn(move || {
+                line.owed.keeper_begins();
+                line.wake(line.owed.keeper_ends());
+            })
+        };
+        line.send();
+        keeper.join().unwrap();
+        taker.join().unwrap();
+    });
+}
+
+#[test]
+fn what_is_sent_behind_a_keeper_that_turns_to_something_longer_is_woken_for_when_it_ends() {
+    explore(3, || {
+        let line = Arc::new(Line::default());
+        let taker = sleeper(&line, 2);
+        line.owed.keeper_begins();
+        let other = {
+            let line = Arc::clone(&line);
+            thread::spawn(move || line.send())
+        };
+        line.send();
+        line.wake(line.owed.settle());
+        line.wake(line.owed.keeper_ends());
+        other.join().unwrap();
+        taker.join().unwrap();
+    });
+}
