@@ -3,10 +3,11 @@
 //! services through [`Submit`], and by the front's workers when they sleep and wake; started by
 //! [`crate::run`].
 //!
-//! Request threads send. They also receive while they are awake, else a thread of the link does (`watch`
-//! has the rule). An engine that sleeps is woken once for what an awake worker sends ([`OwedWake`]). A command
-//! that was sent ends in exactly one of: the engine's decision, or doubt ([`Doubt`]). The link reconnects by
-//! itself; what was pending on the old connection is in doubt, since its replies can never come.
+//! Request threads send, and those that hash the passwords of new users. The front's workers also receive while they
+//! are awake, else a thread of the link does (`watch` has the rule). An engine that sleeps is woken once for what is
+//! sent while a worker is awake, whoever sends it ([`OwedWake`]): by that worker, or where too much has come together
+//! by who sends. A command that was sent ends in exactly one of: the engine's decision, or doubt ([`Doubt`]). The link
+//! reconnects by itself; what was pending on the old connection is in doubt, since its replies can never come.
 
 mod absence;
 mod orders;
