@@ -282,7 +282,7 @@ struct touchline_name {
 #define TOUCHLINE_KEY_USER_DATA 2 /* The key may read its account (USER_DATA). */
 #define TOUCHLINE_KEY_USER_STREAM 4 /* The key may open user data streams (USER_STREAM). */
 #define TOUCHLINE_KEY_MARKET_DATA 8 /* The key may read what needs a key only (MARKET_DATA). */
-#define TOUCHLINE_KEY_BINARY 16 /* The key may log on to the binary protocol as a trader. */
+#define TOUCHLINE_KEY_BINARY 16 /* The key may log on to the binary protocol, as a trader or to read only. */
 #define TOUCHLINE_KEY_ALL 31 /* Every kind. */
 #define TOUCHLINE_RECORD_BYTES_MAX 1024 /* Most bytes that a record carries. */
 #define TOUCHLINE_RECORD_BLOCK_BYTES 60 /* Bytes that a block of `SetRecordLimits` holds, of a record's unique key and of what it carries. */
@@ -391,7 +391,7 @@ struct touchline_envelope {
     uint64_t correlation; /* The command's correlation; 0 when unsolicited. */
     uint64_t sequence; /* The command's sequence; 0 when unsolicited. */
     uint64_t position; /* Position behind the transaction in the log; for a reject: behind the last one before it, and for one by a log that takes nothing: how far that is on disk. */
-    uint64_t time_ns; /* Time of the transaction, ns since the epoch. */
+    uint64_t time_ns; /* Time of the transaction, ns since the epoch; of a reject when it was decided, or, of `StaleEpoch` and what has no whole header, over a stream, of what the session was told of last, 0 if of nothing. */
     uint32_t session; /* The session that it goes to. */
     uint8_t flags; /* `ENVELOPE_*` bits. */
     uint8_t reserved[3]; /* Zero. */
@@ -648,7 +648,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_cancel_all, symbol) == 48, "touchline
 TOUCHLINE_ASSERT(offsetof(struct touchline_cancel_all, reserved) == 52, "touchline_cancel_all.reserved");
 TOUCHLINE_ASSERT(offsetof(struct touchline_cancel_all, cancel_client_order_id) == 56, "touchline_cancel_all.cancel_client_order_id");
 
-/* Cancels the open orders of the account, on one symbol or on all, that were placed by whatever session or by the sender's own. */
+/* Cancels the open orders of the account, on one symbol or on all, that were placed by whatever session or by the sender's own. It is accepted, and cancels nothing, if there is none. */
 struct touchline_mass_cancel {
     struct touchline_message_header header; /* SBE header. */
     struct touchline_command_header command; /* Who and when. */
@@ -1583,11 +1583,11 @@ struct touchline_hello {
     struct touchline_name name; /* The session's name, unique per key; not empty. To be kept from run to run: the session of a name is there for ever, with the role and lane of its first logon, and a key has 32 names at the most. A reader of the public feed has a name too, whichever: none is kept. */
     uint32_t request_slots; /* Wished capacity of the request ring in slots of 64 bytes: a power of two, 1,024 to 16,384. Not looked at for a stream, as is the reply ring's. */
     uint32_t reply_slots; /* Wished capacity of the reply ring, likewise. */
-    uint32_t last_incarnation; /* Last incarnation that the client saw; 0 for none. */
+    uint32_t last_incarnation; /* Incarnation of the engine that told of `last_position`, as its Welcome or `FeedOpened` has it; 0 for none. */
     uint8_t acknowledgement; /* `ACKNOWLEDGE_*`. Over rings the client itself waits for the watermark, and the engine only hurries to move it. */
     uint8_t heartbeat_seconds; /* Seconds after which a silent side of a stream sends a heartbeat, 1 to 60; 0: the engine's setting, which is refused of the public feed. In shared memory 0: anything else is refused. */
     uint8_t reserved[2]; /* Zero. */
-    uint64_t last_position; /* Last log position that the client saw: the position of an envelope, or of what it read of the feed. 0 for none. */
+    uint64_t last_position; /* Last log position that the client saw: that of the Welcome, of an envelope that is not replayed, or of what it read of the feed. 0 for none. */
     uint8_t client_nonce[16]; /* Chosen by the client, mixed into the proof. */
 };
 #define TOUCHLINE_TEMPLATE_HELLO 300u
@@ -1681,7 +1681,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_refused, position) == 16, "touchline_
 /* From the client, over rings too: it sends nothing more. What it sent before is decided and answered, then the connection ends; at any other end what was not yet taken is given up. */
 struct touchline_logout {
     struct touchline_message_header header; /* SBE header. */
-    struct touchline_command_header command; /* Session and epoch; the rest is not looked at. */
+    struct touchline_command_header command; /* Session and epoch; the rest is not looked at. Of another session or epoch it is answered with `Rejected`, and ends nothing. */
 };
 #define TOUCHLINE_TEMPLATE_LOGOUT 320u
 TOUCHLINE_ASSERT(sizeof(struct touchline_logout) == 48, "touchline_logout");

@@ -12,6 +12,8 @@ mod definitions;
 mod rules_2;
 #[path = "support/venue.rs"]
 mod venue;
+#[path = "bad_input/what_orders_say.rs"]
+mod what_orders_say;
 
 use touchline_core::limits::number;
 use touchline_core::{AMOUNT_MAX, ORDER_TYPES};

@@ -26,7 +26,8 @@ pub struct Envelope {
     /// Position behind the transaction in the log; for a reject: behind the last one before it, and for one by
     /// a log that takes nothing: how far that is on disk.
     pub position: Position,
-    /// Time of the transaction, ns since the epoch.
+    /// Time of the transaction, ns since the epoch; of a reject when it was decided, or, of `StaleEpoch` and what
+    /// has no whole header, over a stream, of what the session was told of last, 0 if of nothing.
     pub time_ns: u64,
     /// The session that it goes to.
     pub session: SessionId,

@@ -47,7 +47,7 @@ message! {
         56 request_slots: u32,
         /// Wished capacity of the reply ring, likewise.
         60 reply_slots: u32,
-        /// Last incarnation that the client saw; 0 for none.
+        /// Incarnation of the engine that told of `last_position`, as its Welcome or `FeedOpened` has it; 0 for none.
         64 last_incarnation: Incarnation,
         /// `ACKNOWLEDGE_*`. Over rings the client itself waits for the watermark, and the engine only hurries
         /// to move it.
@@ -57,8 +57,8 @@ message! {
         69 heartbeat_seconds: u8,
         /// Zero.
         70 reserved: [u8; 2],
-        /// Last log position that the client saw: the position of an envelope, or of what it read of the feed. 0 for
-        /// none.
+        /// Last log position that the client saw: that of the Welcome, of an envelope that is not replayed, or of what
+        /// it read of the feed. 0 for none.
         72 last_position: Position,
         /// Chosen by the client, mixed into the proof.
         80 client_nonce: [u8; 16],

@@ -13,7 +13,8 @@ message! {
     Logout, template 320, 48 bytes {
         /// SBE header.
         0 header: MessageHeader,
-        /// Session and epoch; the rest is not looked at.
+        /// Session and epoch; the rest is not looked at. Of another session or epoch it is answered with `Rejected`, and
+        /// ends nothing.
         8 command: CommandHeader,
     }
     reserved {} texts {}

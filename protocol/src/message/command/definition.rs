@@ -439,7 +439,7 @@ pub const KEY_USER_DATA: u8 = 2;
 pub const KEY_USER_STREAM: u8 = 4;
 /// The key may read what needs a key only (MARKET_DATA).
 pub const KEY_MARKET_DATA: u8 = 8;
-/// The key may log on to the binary protocol as a trader.
+/// The key may log on to the binary protocol, as a trader or to read only.
 pub const KEY_BINARY: u8 = 16;
 /// Every kind.
 pub const KEY_ALL: u8 = 31;

@@ -258,7 +258,7 @@ pub const EVERY: u32 = u32::MAX;
 
 message! {
     /// Cancels the open orders of the account, on one symbol or on all, that were placed by whatever
-    /// session or by the sender's own.
+    /// session or by the sender's own. It is accepted, and cancels nothing, if there is none.
     MassCancel, template 10, 56 bytes {
         /// SBE header.
         0 header: MessageHeader,
