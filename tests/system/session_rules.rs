@@ -4,18 +4,21 @@
 use super::binary::{KEY_A, KEY_B};
 use super::process::WATCHDOG;
 use super::raw_session::{number, template};
-use super::stream_client::{Member, RawStream, limit, options, tcp, unix, venue};
+use super::stream_client::{
+    LOGOUT, Member, RawStream, arguments, limit, options, tcp, unix, venue,
+};
+use super::venue::{Part, Venue};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 use touchline_core::limits::SESSIONS_PER_KEY_MAX;
 use touchline_protocol::client::{CallError, Client, ClientOptions, ConnectError, Endpoint};
 use touchline_protocol::message::Message;
-use touchline_protocol::message::command::NewOrder;
+use touchline_protocol::message::command::{NewOrder, ORDER_VALIDATE_ONLY};
 use touchline_protocol::message::enums::{RejectReason, Role, Side};
-use touchline_protocol::message::event::Rejected;
+use touchline_protocol::message::event::{OrderResult, OrderValid, Rejected};
 use touchline_protocol::message::handshake::RefusalReason;
-use touchline_protocol::units::KeyId;
+use touchline_protocol::units::{KeyId, Position};
 
 /// Why the core does not let a session in.
 fn rejected(wishes: &ClientOptions) -> Option<RejectReason> {
@@ -104,5 +107,66 @@ fn a_client_leaves_the_engine_of_another_log_over_any_carrier() {
             }
             outcome => panic!("{outcome:?}"),
         }
+    }
+}
+
+#[test]
+fn what_was_seen_last_is_named_with_the_engine_that_told_it() {
+    let mut venue = Venue::separate(&arguments(&[]));
+    let a = venue.key_a();
+    let mut wishes = options(unix(&venue), "told", (KEY_A, &a));
+    let mut member = Member::open(&wishes).expect("it is let in");
+    let first = member.client.welcome().incarnation;
+    let seen = member.call(limit(Side::Buy, 10, 1)).expect("it is good").envelope.position;
+    // What ends where the next engine begins would be either's.
+    member.call(limit(Side::Buy, 11, 1)).expect("it is good");
+    venue.kill9(Part::Engine);
+    venue.start_engine();
+    let welcome = *Member::open(&wishes).expect("a killed engine loses nothing").client.welcome();
+    assert!(welcome.incarnation > first && welcome.position > seen);
+    for together in [(first, seen), (welcome.incarnation, welcome.position)] {
+        wishes.last_seen = Some(together);
+        Member::open(&wishes).expect("the log has it").assert_alive();
+    }
+    // As who takes the position of what was replayed for the present engine's.
+    wishes.last_seen = Some((welcome.incarnation, seen));
+    match Member::open(&wishes).err() {
+        Some(ConnectError::HistoryLost { position }) => assert_eq!(position, Position(0)),
+        outcome => panic!("{outcome:?}"),
+    }
+}
+
+#[test]
+fn what_is_only_checked_and_a_logout_of_another_epoch_leave_a_session_as_it_is() {
+    let venue = venue(&[]);
+    let a = (KEY_A, &venue.key_a());
+    let mut raw = RawStream::open(&tcp(&venue), a, "raw", (0, usize::MAX));
+    let answer_to = |raw: &mut RawStream, bytes: &[u8]| {
+        raw.socket.write_all(bytes).expect("the gateway reads");
+        loop {
+            let answer = raw.read().expect("the session lives");
+            // Flags of the envelope: terminal.
+            if answer[44] & 1 != 0 {
+                return (template(&answer), number(&answer, 48, 2));
+            }
+        }
+    };
+    let mut logout = raw.command(LOGOUT, &[]);
+    logout[44] = logout[44].wrapping_add(1);
+    let stale = u64::from(RejectReason::StaleEpoch.to_wire());
+    assert_eq!(answer_to(&mut raw, &logout), (Rejected::TEMPLATE, stale));
+    let order = limit(Side::Buy, 10, 1);
+    let checked = NewOrder { flags: ORDER_VALIDATE_ONLY, ..order };
+    let [mut checked, order] =
+        [checked, order].map(|it| raw.command(NewOrder::TEMPLATE, &bytemuck::bytes_of(&it)[48..]));
+    // All under one sequence: what is only checked uses up none.
+    checked[16..24].copy_from_slice(&order[16..24]);
+    for _ in 0..2 {
+        assert_eq!(answer_to(&mut raw, &checked).0, OrderValid::TEMPLATE);
+    }
+    assert_eq!(answer_to(&mut raw, &order).0, OrderResult::TEMPLATE);
+    let duplicate = u64::from(RejectReason::DuplicateSequence.to_wire());
+    for again in [&order, &checked] {
+        assert_eq!(answer_to(&mut raw, again), (Rejected::TEMPLATE, duplicate));
     }
 }
