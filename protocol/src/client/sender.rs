@@ -193,6 +193,12 @@ impl Outlet {
     fn publish(&mut self) {
         self.show();
         self.wake();
+        self.bring_near();
+    }
+
+    /// Asks for the slots of the next message, which the engine has read since.
+    #[inline]
+    fn bring_near(&mut self) {
         if let Self::Rings { output, .. } = self {
             output.bring_near(ORDER_SLOTS);
         }
@@ -299,6 +305,7 @@ impl Sender {
     #[inline]
     pub fn show(&mut self) {
         self.outlet.show();
+        self.outlet.bring_near();
     }
 
     /// Wakes the engine if it sleeps: owed behind what was only [shown](Self::show). Nothing else wakes it for that,
