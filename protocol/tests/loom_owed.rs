@@ -15,12 +15,6 @@ use touchline_protocol::{
 
 const FOR_EVER: Duration = Duration::from_secs(3600);
 
-fn explore(preemptions: usize, case: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.check(case);
-}
-
 #[derive(Default)]
 struct Line {
     sent: AtomicU64,
@@ -50,95 +44,75 @@ impl Line {
     }
 }
 
-fn sleeper(line: &Arc<Line>, all: u64) -> thread::JoinHandle<()> {
-    let line = Arc::clone(line);
-    thread::spawn(move || line.take(all))
+/// Has a sleeper take so much, while keepers, so many from the beginning, and another thread do their parts.
+fn explore(preemptions: usize, all: u64, keepers: usize, own: fn(&Line), others: fn(&Line)) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(move || {
+        let line = Arc::new(Line::default());
+        let taker = {
+            let line = Arc::clone(&line);
+            thread::spawn(move || line.take(all))
+        };
+        (0..keepers).for_each(|_| line.owed.keeper_begins());
+        let other = {
+            let line = Arc::clone(&line);
+            thread::spawn(move || others(&line))
+        };
+        own(&line);
+        other.join().unwrap();
+        taker.join().unwrap();
+    });
 }
 
 #[test]
 fn a_keeper_that_sends_and_sleeps_wakes_for_what_it_sent() {
-    explore(4, || {
-        let line = Arc::new(Line::default());
-        let taker = sleeper(&line, 2);
-        line.owed.keeper_begins();
+    let sends_and_sleeps = |line: &Line| {
         line.send();
         line.send();
         line.wake(line.owed.keeper_ends());
-        taker.join().unwrap();
-    });
+    };
+    explore(4, 2, 1, sends_and_sleeps, |_| {});
 }
 
 #[test]
 fn what_others_send_while_a_keeper_falls_asleep_is_woken_for_by_one_of_them() {
-    explore(3, || {
-        let line = Arc::new(Line::default());
-        let taker = sleeper(&line, 2);
-        line.owed.keeper_begins();
-        let other = {
-            let line = Arc::clone(&line);
-            thread::spawn(move || line.send())
-        };
+    let sends_and_sleeps = |line: &Line| {
         line.send();
         line.wake(line.owed.keeper_ends());
-        other.join().unwrap();
-        taker.join().unwrap();
-    });
+    };
+    explore(3, 2, 1, sends_and_sleeps, Line::send);
 }
 
 #[test]
 fn of_two_keepers_the_one_that_stays_settles_what_the_other_leaves() {
-    explore(3, || {
-        let line = Arc::new(Line::default());
-        let taker = sleeper(&line, 2);
-        line.owed.keeper_begins();
-        line.owed.keeper_begins();
-        let other = {
-            let line = Arc::clone(&line);
-            thread::spawn(move || {
-                line.send();
-                line.wake(line.owed.keeper_ends());
-            })
-        };
+    let stays = |line: &Line| {
         line.send();
         line.wake(line.owed.keeper_passes());
         line.wake(line.owed.keeper_ends());
-        other.join().unwrap();
-        taker.join().unwrap();
-    });
+    };
+    let leaves = |line: &Line| {
+        line.send();
+        line.wake(line.owed.keeper_ends());
+    };
+    explore(3, 2, 2, stays, leaves);
 }
 
 #[test]
 fn a_keeper_that_comes_and_goes_while_another_sends_leaves_nobody_asleep() {
-    explore(4, || {
-        let line = Arc::new(Line::default());
-        let taker = sleeper(&line, 1);
-        let keeper = {
-            let line = Arc::clone(&line);
-            thread::spawn(move || {
-                line.owed.keeper_begins();
-                line.wake(line.owed.keeper_ends());
-            })
-        };
-        line.send();
-        keeper.join().unwrap();
-        taker.join().unwrap();
-    });
+    let comes_and_goes = |line: &Line| {
+        line.owed.keeper_begins();
+        line.wake(line.owed.keeper_ends());
+    };
+    explore(4, 1, 0, Line::send, comes_and_goes);
 }
 
 #[test]
 fn what_is_sent_behind_a_keeper_that_turns_to_something_longer_is_woken_for_when_it_ends() {
-    explore(3, || {
-        let line = Arc::new(Line::default());
-        let taker = sleeper(&line, 2);
-        line.owed.keeper_begins();
-        let other = {
-            let line = Arc::clone(&line);
-            thread::spawn(move || line.send())
-        };
+    let turns_and_ends = |line: &Line| {
         line.send();
         line.wake(line.owed.settle());
         line.wake(line.owed.keeper_ends());
-        other.join().unwrap();
-        taker.join().unwrap();
-    });
+    };
+    explore(3, 2, 1, turns_and_ends, Line::send);
 }

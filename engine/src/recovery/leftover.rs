@@ -149,7 +149,7 @@ impl Leftover {
         let ControlWords { base, durable, heartbeat_ns, has_panicked, is_wanted, .. } = words;
         let mut appended = words.appended;
         // One that has moved meanwhile is in use, and in order.
-        if ControlWords::read(&page)?.base == base {
+        if word(&page, WINDOW_BASE_OFFSET)? == base {
             check_positions(&header, (base, durable, appended))?;
         }
         let window = match open(WINDOW_FILE) {
@@ -339,10 +339,7 @@ struct ControlWords {
 impl ControlWords {
     /// Reads them one after the other, the base first: an engine may write meanwhile.
     fn read(page: &ReadOnlyRegion) -> io::Result<Self> {
-        let word = |offset| {
-            let word = page.u64_at(offset).map_err(io::Error::other)?;
-            io::Result::Ok(word.view().load_acquire())
-        };
+        let word = |offset| word(page, offset);
         let short_word = |offset| {
             let word = page.u32_at(offset).map_err(io::Error::other)?;
             io::Result::Ok(word.view().load_acquire())
@@ -356,6 +353,12 @@ impl ControlWords {
             is_wanted: LogState::from_word(short_word(STATE_OFFSET)?) != Some(LogState::Stopped),
         })
     }
+}
+
+/// A word of a control page.
+fn word(page: &ReadOnlyRegion, offset: usize) -> io::Result<u64> {
+    let word = page.u64_at(offset).map_err(io::Error::other)?;
+    Ok(word.view().load_acquire())
 }
 
 /// An error of the system's or of a mapping, with the file that it is about; its kind stays.
