@@ -14,8 +14,11 @@
 //!   nodes below a page, and a tick of 0 or of another symbol costs time and nothing else. There is no
 //!   window that a price can leave, hence nothing that has to be moved when it jumps.
 //! - *Nothing is slow.* At most 12 steps lead to a level, an insertion or removal changes at most two
-//!   nodes; nothing is ever rebalanced, rebuilt or moved, and there is no recursion. n levels need at
-//!   most n - 1 nodes.
+//!   nodes and a page; nothing is ever rebalanced, rebuilt or moved, and there is no recursion. n levels need
+//!   at most n - 1 nodes.
+//! - *Levels far from others* have a page of their own for as long as nodes can be spared ([`SPARE_MAX`]). At
+//!   the thin end of a book, where levels come and go one by one, a page would else be made with each second
+//!   one and unmade again, by way of the whole tree.
 //!
 //! Order among prices is asked for only when a level is inserted: the ladder then names a neighbour,
 //! and levels are linked from best to worst from there on.
@@ -109,6 +112,9 @@ struct Shortcut {
 /// No page has this number: pages leave at least six bits out.
 const NO_SHORTCUT: Shortcut = Shortcut { page: u64::MAX, ladder: 0, node: NONE };
 
+/// Most nodes that there are for pages with one child, 4.4 MiB of them.
+const SPARE_MAX: u32 = 1 << 14;
+
 /// Fewest and most shortcuts: 1 KiB to 1 MiB.
 const SHORTCUTS: (usize, usize) = (1 << 6, 1 << 16);
 
@@ -122,6 +128,10 @@ pub(crate) struct Nodes {
     shortcuts: Vec<Shortcut>,
     /// Numbers given to ladders.
     ladders: u32,
+    /// Pages with one child.
+    lonely: u32,
+    /// Most of them.
+    spare: u32,
     #[cfg(test)]
     pub(crate) steps: core::cell::Cell<u64>,
 }
@@ -133,29 +143,39 @@ impl Nodes {
             heads: Vec::new(),
             shortcuts: Vec::new(),
             ladders: 0,
+            lonely: 0,
+            spare: 0,
             #[cfg(test)]
             steps: core::cell::Cell::new(0),
         }
     }
 
-    /// Makes room for the nodes that `levels` levels may need.
+    /// Makes room for the nodes that `levels` levels may need, and some to spare.
     pub(crate) fn try_grow(&mut self, levels: u32) -> Result<(), TryReserveError> {
-        let wanted = levels as usize;
+        let spare = levels.min(SPARE_MAX).min(LEVELS_MAX.saturating_sub(levels));
+        let wanted = (levels + spare) as usize;
         if wanted > self.heads.len() {
-            let shortcuts = wanted.next_power_of_two().clamp(SHORTCUTS.0, SHORTCUTS.1);
+            let shortcuts = (levels as usize).next_power_of_two().clamp(SHORTCUTS.0, SHORTCUTS.1);
             self.heads.try_reserve_exact(wanted - self.heads.len())?;
             self.shortcuts.try_reserve_exact(shortcuts - self.shortcuts.len())?;
-            self.children.try_grow(levels)?;
+            self.children.try_grow(levels + spare)?;
             self.heads.resize(wanted, Head::default());
             self.shortcuts.clear();
             self.shortcuts.resize(shortcuts, NO_SHORTCUT);
+            self.spare = spare;
         }
         Ok(())
     }
 
     /// Nodes in use.
+    #[cfg(test)]
     pub(crate) const fn live(&self) -> u32 {
         self.children.live()
+    }
+
+    /// Nodes in use but pages with one child: fewer than there are levels.
+    pub(crate) const fn shared(&self) -> u32 {
+        self.children.live() - self.lonely
     }
 
     /// True when no node is lost.
@@ -176,7 +196,7 @@ impl Nodes {
     }
 
     fn take(&mut self, key: u64) -> u32 {
-        let node = self.children.take_as_left().expect("n levels need at most n - 1 nodes");
+        let node = self.children.take_as_left().expect("a node for each level and those to spare");
         self.children[node].0[0] = Ref::NOTHING;
         self.heads[node as usize] = Head { key, occupied: 0 };
         node
@@ -216,8 +236,15 @@ impl Nodes {
     pub(crate) fn fill(&mut self, vacancy: Vacancy, level: u32) -> Neighbour {
         let Vacancy { page, place } = vacancy;
         let neighbour = self.beside(page, place);
+        self.lonely -= u32::from(is_one(self.heads[page as usize].occupied));
         self.set(page, place, Ref::leaf(level));
         neighbour
+    }
+
+    /// Whether a page may stay, or be made, for one child.
+    #[inline]
+    const fn may_be_lonely(&self) -> bool {
+        self.lonely < self.spare
     }
 
     /// The level next to the free place `place` of `node`, which has other children. Above for
@@ -266,6 +293,11 @@ impl Nodes {
             self.shortcuts[at] = NO_SHORTCUT;
         }
     }
+}
+
+/// True when of these places one is occupied.
+const fn is_one(occupied: u64) -> bool {
+    occupied.is_power_of_two()
 }
 
 /// A level next to a newly inserted one.
@@ -384,7 +416,7 @@ impl Ladder {
         let mut parent = None;
         let mut at = self.root;
         if at == Ref::NOTHING {
-            self.root = Ref::leaf(level);
+            self.root = self.leaf_below(nodes, u64::BITS, (key, level));
             return None;
         }
         // Down to the place where the paths part.
@@ -403,8 +435,12 @@ impl Ladder {
             let place = place_in(key, shift);
             let child = nodes.child(node, place);
             if child == Ref::NOTHING {
+                if shift == u32::from(self.page_shift) {
+                    return Some(nodes.fill(Vacancy { page: node, place }, level));
+                }
                 let neighbour = nodes.beside(node, place);
-                nodes.set(node, place, Ref::leaf(level));
+                let child = self.leaf_below(nodes, shift, (key, level));
+                nodes.set(node, place, child);
                 return Some(neighbour);
             }
             parent = Some((node, place));
@@ -415,12 +451,27 @@ impl Ladder {
         let node = nodes.take(key);
         nodes.set(node, place_in(relative, shift), at);
         let neighbour = nodes.beside(node, place_in(key, shift));
-        nodes.set(node, place_in(key, shift), Ref::leaf(level));
+        let child = self.leaf_below(nodes, shift, (key, level));
+        nodes.set(node, place_in(key, shift), child);
         self.replace(nodes, parent, Ref::node(node, shift));
         if shift == u32::from(self.page_shift) {
             nodes.remember(self, key, node);
         }
         Some(neighbour)
+    }
+
+    /// A leaf to be put below a node of step `above`: in a page of its own where that node is above all pages and one
+    /// can be spared.
+    fn leaf_below(&mut self, nodes: &mut Nodes, above: u32, (key, level): (u64, u32)) -> Ref {
+        let shift = u32::from(self.page_shift);
+        if above <= shift || !nodes.may_be_lonely() {
+            return Ref::leaf(level);
+        }
+        let page = nodes.take(key);
+        nodes.set(page, place_in(key, shift), Ref::leaf(level));
+        nodes.lonely += 1;
+        nodes.remember(self, key, page);
+        Ref::node(page, shift)
     }
 
     /// Removes the level of `key`, which must be there.
@@ -429,10 +480,11 @@ impl Ladder {
         if let Some(page) = nodes.page(self, key) {
             let place = place_in(key, u32::from(self.page_shift));
             let others = nodes.heads[page as usize].occupied & !(1 << place);
-            // One that would be left alone takes the page's place in the tree.
-            if others & others.wrapping_sub(1) != 0 && nodes.child(page, place).as_leaf().is_some()
-            {
+            // One condition, and not two that a processor would have to guess.
+            let stays = (others != 0) & (!is_one(others) | nodes.may_be_lonely());
+            if stays && nodes.child(page, place).as_leaf().is_some() {
                 nodes.clear(page, place);
+                nodes.lonely += u32::from(is_one(others));
                 return;
             }
         }
@@ -441,28 +493,54 @@ impl Ladder {
 
     #[inline(never)]
     fn remove_from_root(&mut self, nodes: &mut Nodes, key: u64) {
-        let mut grandparent = None;
-        let mut parent = None;
+        // The last three nodes on the way, the lowest one first.
+        let mut way = [None; 3];
+        let mut is_page = false;
         let mut at = self.root;
         while at.as_leaf().is_none() {
             let (node, shift) = at.as_node();
-            grandparent = parent;
-            parent = Some((node, place_in(key, shift)));
-            at = nodes.child(node, place_in(key, shift));
+            let place = place_in(key, shift);
+            way = [Some((node, place)), way[0], way[1]];
+            is_page = shift == u32::from(self.page_shift);
+            at = nodes.child(node, place);
         }
-        let Some((node, place)) = parent else {
+        let [Some((node, place)), parent, grandparent] = way else {
             self.root = Ref::NOTHING;
             return;
         };
         let left = nodes.clear(node, place);
-        if left.count_ones() == 1 {
-            let place = left.trailing_zeros() as usize;
-            let sibling = nodes.child(node, place);
-            nodes.clear(node, place);
-            self.replace(nodes, grandparent, sibling);
+        if is_one(left) && is_page && nodes.may_be_lonely() {
+            nodes.lonely += 1;
+        } else if is_one(left) {
+            self.give_way(nodes, parent, (key, node, left));
+        } else if left == 0 {
+            nodes.lonely -= 1;
             nodes.forget(self, key, node);
             nodes.children.release(node);
+            let Some((node, place)) = parent else {
+                self.root = Ref::NOTHING;
+                return;
+            };
+            let left = nodes.clear(node, place);
+            if is_one(left) {
+                self.give_way(nodes, grandparent, (key, node, left));
+            }
         }
+    }
+
+    /// Puts the one child that is left of a node in the node's place.
+    fn give_way(
+        &mut self,
+        nodes: &mut Nodes,
+        parent: Option<(u32, usize)>,
+        (key, node, left): (u64, u32, u64),
+    ) {
+        let place = left.trailing_zeros() as usize;
+        let child = nodes.child(node, place);
+        nodes.clear(node, place);
+        self.replace(nodes, parent, child);
+        nodes.forget(self, key, node);
+        nodes.children.release(node);
     }
 
     fn replace(&mut self, nodes: &mut Nodes, parent: Option<(u32, usize)>, child: Ref) {

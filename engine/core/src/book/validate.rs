@@ -31,8 +31,8 @@ impl BookPools {
         if let Some((name, _)) = sound.iter().find(|(_, sound)| !sound) {
             return Err(format!("a slot of the {name} is lost or free twice"));
         }
-        if self.nodes.live() > self.levels.live() {
-            return Err(format!("{} ladder nodes for {counts:?}", self.nodes.live()));
+        if self.nodes.shared() > self.levels.live() {
+            return Err(format!("{} ladder nodes for {counts:?}", self.nodes.shared()));
         }
         Ok(())
     }
