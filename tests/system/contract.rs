@@ -11,8 +11,9 @@ use touchline_adapter::spot::{Operation, operations};
 const TABLE: &str = include_str!("../contract/operations.txt");
 
 /// Parameters that this service knows beyond the contract.
-pub(super) const BEYOND: [(&str, &str); 3] = [
+pub(super) const BEYOND: [(&str, &str); 4] = [
     ("/api/v3/ticker/24hr", "symbols"),
+    ("/api/v3/ticker/24hr", "type"),
     ("/api/v3/ticker/price", "symbols"),
     ("/api/v3/ticker/bookTicker", "symbols"),
 ];

@@ -49,6 +49,9 @@ pub(super) const TIMES_IN_FORCE: [(&str, TimeInForce); 3] =
 pub(super) const RESPONSE_TYPES: [(&str, ResponseType); 3] =
     [("ACK", ResponseType::Ack), ("RESULT", ResponseType::Result), ("FULL", ResponseType::Full)];
 
+/// `type` of the statistics of 24 hours: which of them are shown, always all.
+pub(super) const STATISTICS_TYPES: [(&str, ()); 1] = [("FULL", ())];
+
 const PERMISSIONS: [(&str, u8); 4] = [
     ("SPOT", PERMISSION_SPOT),
     ("MARGIN", PERMISSION_MARGIN),

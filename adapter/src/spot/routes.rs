@@ -167,14 +167,17 @@ fn general() -> Vec<Route<Handler>> {
     ]
 }
 
-/// Market data. The tickers know `symbols` beside the contract's `symbol`, at the weight of all.
+/// Market data. The tickers know `symbols` beside the contract's `symbol`, at the weight of all. Those of 24
+/// hours know the `type` of what they show by its name, which some clients send always.
 fn market_data() -> Vec<Route<Handler>> {
     let by_limit = (Security::None, Weight::ByDepthLimit);
     let by_key = (Security::MarketData, Weight::Fixed(5));
-    let ticker = |path, without, serve| {
+    let ticker = |path, without, parameters, serve| {
         let by_symbol = (Security::None, Weight::BySymbol { with: 1, without });
-        row(Get, path, by_symbol, &["symbol", "symbols"], FromViews(serve))
+        row(Get, path, by_symbol, parameters, FromViews(serve))
     };
+    let which = &["symbol", "symbols"];
+    let in_full = &["symbol", "symbols", "type"];
     let get = |path, cost, parameters, serve| row(Get, path, cost, parameters, FromViews(serve));
     vec![
         get("/api/v3/depth", by_limit, &["symbol!", "limit"], market::depth),
@@ -198,9 +201,9 @@ fn market_data() -> Vec<Route<Handler>> {
             market_data::klines,
         ),
         get("/api/v3/avgPrice", open(1), &["symbol!"], market_data::average_price),
-        ticker("/api/v3/ticker/24hr", 40, market_data::statistics),
-        ticker("/api/v3/ticker/price", 2, market_data::price),
-        ticker("/api/v3/ticker/bookTicker", 2, market_data::book_ticker),
+        ticker("/api/v3/ticker/24hr", 40, in_full, market_data::statistics),
+        ticker("/api/v3/ticker/price", 2, which, market_data::price),
+        ticker("/api/v3/ticker/bookTicker", 2, which, market_data::book_ticker),
     ]
 }
 

@@ -5,6 +5,7 @@ use serde_json::json;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
 use crate::history::intervals::INTERVALS;
+use crate::http::Method;
 use crate::parameters::pattern;
 use crate::route::{DEPTH_LIMITS, Weight};
 use crate::spot::paging::PAGE;
@@ -16,6 +17,7 @@ use crate::timing;
 pub(super) fn schema(operation: &Operation, name: &str) -> Schema {
     match name {
         "side" => one_of(&names::SIDES),
+        "type" if operation.method == Method::Get => one_of(&names::STATISTICS_TYPES),
         "type" => one_of(&names::ORDER_TYPES),
         "timeInForce" | "stopLimitTimeInForce" => one_of(&names::TIMES_IN_FORCE),
         "newOrderRespType" => one_of(&names::RESPONSE_TYPES),

@@ -13,7 +13,7 @@ use crate::http::Reply;
 use crate::parameters::ParameterError;
 use crate::spot::intake::Intake;
 use crate::spot::responses::Decimal;
-use crate::spot::{TRADE_BYTES, json, json_list};
+use crate::spot::{TRADE_BYTES, json, json_list, names};
 use crate::views::book::Level;
 use crate::views::state::State;
 use crate::views::venue::Symbol;
@@ -48,6 +48,8 @@ const fn average_minutes(filters: &SymbolFilters) -> u32 {
 }
 
 pub(in crate::spot) fn statistics(intake: &Intake<'_>) -> Result<Reply, ApiError> {
+    // The only one there is, so that nothing depends on whether it is sent.
+    intake.parameters.choice("type", &names::STATISTICS_TYPES, names::STATISTICS_TYPES[0].0)?;
     let look = |state: &State, symbol: &Symbol| {
         let (market, best) = (state.history.market(symbol.id), best(symbol));
         Some(Traded { name: name(symbol), symbol: symbol.id, market, best })

@@ -386,6 +386,11 @@ fn statistics_cover_24_hours() {
     assert_eq!(text(&site, "ticker/24hr", ""), both);
     assert_eq!(text(&site, "ticker/24hr", r#"symbols=["ETHBTC","BTCUSDT"]"#), both);
     assert_eq!(text(&site, "ticker/24hr", "symbols=%5B%22ETHBTC%22%5D"), format!("[{UNTRADED}]"));
+    // As a client sends it that names the form of the answer always.
+    assert_eq!(text(&site, "ticker/24hr", "symbol=BTCUSDT&type=FULL"), traded);
+    assert_eq!(text(&site, "ticker/24hr", "type=FULL"), both);
+    let several = "symbols=%5B%22BTCUSDT%22%2C%22ETHBTC%22%5D&type=FULL";
+    assert_eq!(text(&site, "ticker/24hr", several), both);
 }
 
 #[test]
@@ -488,6 +493,13 @@ fn what_is_wrong_is_named() {
         ("avgPrice", "limit=5", "-1101 Too many parameters; expected '1' and received '2'."),
         ("avgPrice", &many, "-1101 Too many parameters; expected '1' and received '71'."),
         ("ticker/24hr", "symbols=[\"BTCUSDT\"]", combination),
+        ("ticker/24hr", "type=MINI", &pattern("type", "FULL")),
+        ("ticker/24hr", "type=", "-1105 Parameter 'type' was empty."),
+        (
+            "ticker/price",
+            "type=FULL",
+            "-1104 Not all sent parameters were read; read '1' parameter(s) but was sent '2'.",
+        ),
     ] {
         assert_error(&site, path, &format!("symbol=BTCUSDT&{query}"), expected);
     }
