@@ -43,8 +43,8 @@ const LEAF: u32 = 1 << 31;
 const SHIFT_AT: u32 = 25;
 const NODE_MASK: u32 = (1 << SHIFT_AT) - 1;
 
-/// Most levels that pools can hold.
-pub const LEVELS_MAX: u32 = NODE_MASK - 1;
+/// Most levels that pools can hold: each may need a node, and there are those to spare.
+pub const LEVELS_MAX: u32 = NODE_MASK - 1 - SPARE_MAX;
 
 impl Ref {
     const NOTHING: Self = Self(0);
@@ -152,7 +152,7 @@ impl Nodes {
 
     /// Makes room for the nodes that `levels` levels may need, and some to spare.
     pub(crate) fn try_grow(&mut self, levels: u32) -> Result<(), TryReserveError> {
-        let spare = levels.min(SPARE_MAX).min(LEVELS_MAX.saturating_sub(levels));
+        let spare = levels.min(SPARE_MAX);
         let wanted = (levels + spare) as usize;
         if wanted > self.heads.len() {
             let shortcuts = (levels as usize).next_power_of_two().clamp(SHORTCUTS.0, SHORTCUTS.1);
@@ -552,6 +552,8 @@ impl Ladder {
 }
 
 const _: () = assert!(NONE > LEVELS_MAX);
+// However often they grow, each node has a reference.
+const _: () = assert!(LEVELS_MAX + SPARE_MAX < NODE_MASK);
 
 #[cfg(test)]
 mod tests;
