@@ -136,7 +136,12 @@ impl World {
             Some(Flaw::Iceberg(quantity)) => order.iceberg_quantity = quantity,
             Some(Flaw::Prevention(mode)) => order.self_trade_prevention = mode,
             Some(Flaw::Flags(flags)) => order.flags = flags,
-            Some(Flaw::Extent(extent)) => (order.price, order.quantity) = (extent, extent),
+            Some(Flaw::Extent(price, quantity)) => {
+                (order.price, order.quantity) = (if market { 0 } else { price }, quantity);
+                if order.iceberg_quantity > 0 {
+                    order.iceberg_quantity = (quantity / wish.slices).max(1);
+                }
+            }
             _ => {}
         }
         order
@@ -184,7 +189,7 @@ impl World {
             Some(Flaw::Iceberg(quantity)) => list.stop_iceberg_quantity = quantity,
             Some(Flaw::Prevention(mode)) => list.self_trade_prevention = mode,
             Some(Flaw::Flags(flags)) => list.flags = flags,
-            Some(Flaw::Extent(extent)) => (list.price, list.quantity) = (extent, extent),
+            Some(Flaw::Extent(price, quantity)) => (list.price, list.quantity) = (price, quantity),
             _ => {}
         }
         list
@@ -251,7 +256,7 @@ impl World {
                     symbol: SymbolId(aim.symbol),
                     order_id,
                     new_price: if price == 0 { at } else { units(aim.symbol, price, 1).0 },
-                    new_quantity: of + units(aim.symbol, 1, lots).1 + odd,
+                    new_quantity: of.saturating_add(units(aim.symbol, 1, lots).1 + odd),
                     ..Default::default()
                 };
                 self.send(&message)
@@ -380,6 +385,16 @@ impl World {
     }
 }
 
+/// The filters that ask for average prices, of so many minutes.
+fn set_averages(filters: &mut SymbolFilters, percent: u32, notional: u32) {
+    filters.percent_price_up = 3 * WHOLE / 2;
+    filters.percent_price_down = WHOLE / 3;
+    filters.percent_price_minutes = percent;
+    filters.min_notional = 30_000_000;
+    filters.min_notional_applies_to_market = 1;
+    filters.min_notional_minutes = notional;
+}
+
 /// A symbol with something else than it was defined with.
 fn changed(symbol: u32, variant: u8, flags: u8, permissions: u8) -> ChangeSymbol {
     let mut filters = if symbol == 1 { filtered(2) } else { SymbolFilters::default() };
@@ -395,6 +410,10 @@ fn changed(symbol: u32, variant: u8, flags: u8, permissions: u8) -> ChangeSymbol
         8 => filters.max_orders = 2,
         9 => filters.market_lot_min = 40_000_000,
         10 => filters.market_lot_min = 30_000_000,
+        11 => set_averages(&mut filters, 60, 1),
+        12 => set_averages(&mut filters, 0, 60),
+        13 => set_averages(&mut filters, 2, 59),
+        14 => set_averages(&mut filters, 1, 0),
         _ => {}
     }
     let wide = symbol != 2;

@@ -16,7 +16,7 @@ fn fit(open: usize, more: usize, most: u32) -> bool {
 
 /// The largest quantity up to `most` that LOT_SIZE and MARKET_LOT_SIZE both allow (contract 2 and 4).
 fn market_lots(f: &SymbolFilters, most: i128) -> Result<i64, Rejection> {
-    let most = if f.lot_max == 0 { most } else { most.min(f.lot_max.into()) };
+    let most = most.min(if f.lot_max == 0 { i64::MAX } else { f.lot_max }.into());
     let (least, step) = (i128::from(f.lot_min), i128::from(f.lot_step.max(1)));
     let largest = least + (most - least).div_euclid(step) * step;
     check(largest >= least.max(1), Why::LotSize)?;
@@ -115,7 +115,9 @@ impl Model {
         let (mut amount, mut quantity) = (i128::from(m.quote_quantity), 0);
         let mut wants_more = true;
         for (price, there) in self.levels(m.symbol.0, side_of(m)) {
-            let wanted = amount * ONE / i128::from(price);
+            let largest = i128::from(i64::MAX);
+            let wanted = (amount * ONE / i128::from(price)).min(largest);
+            check(quantity + wanted.min(there) <= largest, Why::Overflow)?;
             let cut = market_lots(filters, quantity + wanted);
             wants_more = !cut.is_ok_and(|cut| i128::from(cut) <= quantity + there);
             // For a sell the rest may be worth a step at a lower price.

@@ -1,7 +1,9 @@
 //! Runs of random steps: how long, from which seed, and what must occur in them.
 
 use crate::census::Census;
-use crate::situations::{steps_among_own_orders, steps_in_halts};
+use crate::situations::{
+    steps_among_own_orders, steps_in_halts, steps_in_sweeps, steps_of_extremes, steps_over_hours,
+};
 use crate::steps::{Step, steps};
 use crate::world::World;
 use proptest::prelude::*;
@@ -206,6 +208,43 @@ fn agrees_with_the_model_in_halts() {
         assert!(all.seen.contains_key("corner: a stop is reached in a halt"));
         assert!(all.seen.contains_key("corner: stops that were reached in a halt have their turn"));
     }
+}
+
+/// Runs of steps of a certain kind by all rules from 2 on, most by the newest; what is named must occur in them.
+fn run_by_all_rules<S: Strategy<Value = Step>>(steps: impl Fn() -> S, expected: &[&str]) {
+    let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS) / 8;
+    let mut all = Census::default();
+    for (rules, part) in [(2, 8), (3, 8), (4, 8), (5, 8), (6, 2)] {
+        all.merge(&run_of(rules, commands / part, steps()));
+    }
+    if all.commands >= COMMANDS / 8 {
+        let missing = expected.iter().filter(|name| !all.seen.contains_key(**name));
+        assert_eq!(missing.collect::<Vec<_>>(), Vec::<&&str>::new());
+    }
+}
+
+#[test]
+fn agrees_with_the_model_in_sweeps() {
+    let expected = [
+        "corner: a sweep waits behind other work",
+        "corner: a connection's end sweeps",
+        "corner: a fired stop of a killed account ends",
+        "corner: an aggressor of a killed account ends",
+        "reject CapacityReached 7",
+    ];
+    run_by_all_rules(steps_in_sweeps, &expected);
+}
+
+#[test]
+fn agrees_with_the_model_at_extremes() {
+    let expected = ["reject Overflow", "OrderContinues", "OrderRefilled", "OrderTriggered"];
+    run_by_all_rules(steps_of_extremes, &expected);
+}
+
+#[test]
+fn agrees_with_the_model_over_hours() {
+    let expected = ["reject PercentPrice", "reject MinNotional", "OrderTriggered"];
+    run_by_all_rules(steps_over_hours, &expected);
 }
 
 #[test]

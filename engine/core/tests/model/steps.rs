@@ -26,8 +26,8 @@ pub(crate) enum Flaw {
     Iceberg(i64),
     Prevention(u8),
     Flags(u8),
-    /// Both price and quantity.
-    Extent(i64),
+    /// Price and quantity.
+    Extent(i64, i64),
 }
 
 /// An order, in ticks and lots of its symbol.
@@ -266,7 +266,7 @@ pub(crate) fn list_wishes() -> impl Strategy<Value = ListWish> {
         })
 }
 
-fn aims() -> impl Strategy<Value = Aim> {
+pub(crate) fn aims() -> impl Strategy<Value = Aim> {
     (0..5usize, symbols(), any::<u64>()).prop_map(|(who, symbol, pick)| Aim { who, symbol, pick })
 }
 
@@ -295,7 +295,7 @@ fn flaws() -> impl Strategy<Value = Flaw> {
         extremes().prop_map(Flaw::Iceberg),
         any::<u8>().prop_map(Flaw::Prevention),
         prop_oneof![2 => Just(1), 1 => 0..4u8].prop_map(Flaw::Flags),
-        prop::sample::select(vec![1, i64::MAX / 3]).prop_map(Flaw::Extent),
+        prop::sample::select(vec![1, i64::MAX / 3]).prop_map(|both| Flaw::Extent(both, both)),
     ]
 }
 
@@ -345,7 +345,7 @@ pub(crate) fn passing() -> impl Strategy<Value = Step> {
 }
 
 /// Orders and lists; under rules 1 now and then what is not known there yet.
-fn placements(rules: u32) -> impl Strategy<Value = Step> {
+pub(crate) fn placements(rules: u32) -> impl Strategy<Value = Step> {
     let orders = |rules| wishes(rules).prop_map(Step::New);
     let lists = list_wishes().prop_map(Step::List);
     prop_oneof![
@@ -358,7 +358,7 @@ fn placements(rules: u32) -> impl Strategy<Value = Step> {
 type Weighted = Vec<(u32, BoxedStrategy<Step>)>;
 
 /// Changes of open orders, lists and whole accounts, of rules 2.
-fn changes() -> Weighted {
+pub(crate) fn changes() -> Weighted {
     let named = (aims(), any::<bool>(), 0..NAMES.len());
     let cancel_list = named.prop_map(|(aim, by_id, name)| Step::CancelList { aim, by_id, name });
     let ticks = prop_oneof![1 => Just(0), 3 => 1..13i64];
@@ -382,7 +382,7 @@ fn changes() -> Weighted {
 }
 
 /// What operators do from rules 2 on. Most of it is undone sooner than it is done.
-fn interventions() -> Weighted {
+pub(crate) fn interventions() -> Weighted {
     let filters = prop::sample::select(vec![(14, 5), (14, 5), (14, 5), (0, 0), (5, 5), (14, 2)]);
     let filters = filters.prop_map(|(orders, algos)| Step::VenueFilters { orders, algos });
     let kill = (0..6u32, prop::sample::select([vec![0; 14], vec![1, 2]].concat()));

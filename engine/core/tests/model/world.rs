@@ -411,6 +411,6 @@ impl World {
     /// A price so many ticks from the last one.
     pub(crate) fn price_near(&self, symbol: u32, ticks: i64) -> i64 {
         let last = self.model.symbols.get(symbol as usize).and_then(|symbol| symbol.last);
-        last.unwrap_or(units(symbol, 6, 1).0) + units(symbol, ticks, 1).0
+        last.unwrap_or(units(symbol, 6, 1).0).saturating_add(units(symbol, ticks, 1).0)
     }
 }

@@ -1,7 +1,9 @@
 //! Random runs of the model in which the venue is written and read again between any two steps.
 
 use crate::parts::{again, sections, write};
-use crate::situations::{steps_among_own_orders, steps_in_halts};
+use crate::situations::{
+    steps_among_own_orders, steps_in_halts, steps_in_sweeps, steps_of_extremes, steps_over_hours,
+};
 use crate::steps::{Step, steps};
 use crate::world::World;
 use proptest::prelude::*;
@@ -127,6 +129,25 @@ fn goes_on_as_if_nothing_had_been_in_halts() {
     let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
     for rules in [4, 5, 6] {
         run_of(rules, commands / 8, |seed| case_of(steps_in_halts(), seed));
+    }
+}
+
+/// Sweeps of all kinds that wait for each other.
+#[test]
+fn goes_on_as_if_nothing_had_been_in_sweeps() {
+    let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
+    for rules in [2, 4, 5, 6] {
+        run_of(rules, commands / 8, |seed| case_of(steps_in_sweeps(), seed));
+    }
+}
+
+/// The largest numbers, and the minutes of the averages.
+#[test]
+fn goes_on_as_if_nothing_had_been_at_edges() {
+    let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
+    for rules in [2, 6] {
+        run_of(rules, commands / 16, |seed| case_of(steps_of_extremes(), seed));
+        run_of(rules, commands / 16, |seed| case_of(steps_over_hours(), seed));
     }
 }
 
