@@ -41,7 +41,7 @@ use touchline_protocol::units::{AccountId, AssetId, Position, Sequence};
 
 /// The behaviour version of a new venue. A venue that has a log keeps the version of its log until it
 /// is raised by a command.
-pub const RULES: u32 = 6;
+pub const RULES: u32 = 7;
 
 /// Commands as bytes, in order, each 8-byte aligned.
 #[derive(Default)]

@@ -160,7 +160,7 @@ fn a_venue_of_rules_1_stays_as_it_is_until_it_is_raised() {
     assert!(raised && output.contains("rules 2"), "{output}");
     for (version, why) in [("2", "once"), ("1", "there is no way back"), ("4", "one at a time")] {
         let (raised, output) = raise(&venue, version);
-        assert!(!raised && output.contains("one at a time, to 6 at the most"), "{why}: {output}");
+        assert!(!raised && output.contains("one at a time, to 7 at the most"), "{why}: {output}");
     }
     assert_eq!((venue.a().balances(), venue.b().balances()), balances);
     let second = trade_and_rest(&venue, "21000");
@@ -170,6 +170,7 @@ fn a_venue_of_rules_1_stays_as_it_is_until_it_is_raised() {
     assert!(raise(&venue, "4").0);
     assert!(raise(&venue, "5").0);
     assert!(raise(&venue, "6").0);
+    assert!(raise(&venue, "7").0);
     assert!(limit_open_orders(&venue, 2));
     assert_eq!(exchange_filters(&venue).len(), 1);
     let (_, code, message) = {
@@ -179,7 +180,7 @@ fn a_venue_of_rules_1_stays_as_it_is_until_it_is_raised() {
     assert_eq!((code, &*message), (-2010, "Filter failure: EXCHANGE_MAX_NUM_ORDERS"));
     assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
     venue.start_up();
-    assert_eq!(logged_rules(venue.data()), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(logged_rules(venue.data()), [1, 2, 3, 4, 5, 6, 7]);
     for id in [first, second] {
         assert_eq!(venue.b().order("BTCUSDT", id).text_at("status"), "PARTIALLY_FILLED");
     }
@@ -234,7 +235,7 @@ fn a_new_venue_takes_every_filter_and_order_type() {
     fs::write(&path, FULL).expect("the folder is ours");
     let path = path.to_str().expect("temporary folders have plain names");
     let mut venue = Venue::up(&["--config", path]);
-    assert_eq!(logged_rules(venue.data()), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(logged_rules(venue.data()), [1, 2, 3, 4, 5, 6, 7]);
     let kind = |filter: &Json| filter.text_at("filterType").to_owned();
     let of_exchange: Vec<_> = exchange_filters(&venue).iter().map(kind).collect();
     assert_eq!(of_exchange, ["EXCHANGE_MAX_NUM_ORDERS", "EXCHANGE_MAX_NUM_ALGO_ORDERS"]);

@@ -157,13 +157,16 @@ impl Core {
                 let book_update_id = counters.book_update;
                 active.locked += self.expire_limit_leg(slot, book_update_id, outbox);
             }
-            if !self.enter(&mut active, outbox) || self.is_unfillable(&active) {
+            let may_take = self.enter(&mut active, outbox) && !self.is_unfillable(&active);
+            if !may_take {
                 self.finish(&active, 0, outbox);
-                if ends_in_vain(self.rules, active.kind) {
-                    *steps = 0;
-                }
             } else if !self.advance(context, &mut active, steps, outbox) {
                 return Some(active);
+            }
+            // One that meets an order of its own account may have taken nothing of all that its lock was reckoned from.
+            let is_expired = !may_take || self.rules >= 7 && active.remaining > 0;
+            if is_expired && ends_in_vain(self.rules, active.kind) {
+                *steps = 0;
             }
         }
         if outbox.is_empty() {

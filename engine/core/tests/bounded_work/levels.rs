@@ -164,3 +164,36 @@ fn stops_that_look_at_as_many_in_vain_have_a_transaction_each() {
         assert_eq!(found, (20, Some(&in_the_largest)), "rules {rules}");
     }
 }
+
+/// Each of many stops pays for all levels there are, meets an order of its own account first, and takes nothing: by
+/// rules 7 one of them is as much as a transaction does.
+#[test]
+fn stops_that_prevention_ends_have_a_transaction_each() {
+    const LOT: i64 = WHOLE / 1000;
+    let small = |order: NewOrder, lots: i64| NewOrder { quantity: lots * LOT, ..order };
+    let (taker, both) = (SelfTradePrevention::ExpireTaker, SelfTradePrevention::ExpireBoth);
+    for (rules, in_the_largest, mode) in [(6, 10, taker), (7, 1, taker), (7, 1, both)] {
+        let mut venue = world(rules, limits(512, LEVELS + 100));
+        for n in 0..10 {
+            let wide = NewOrder {
+                self_trade_prevention: mode.to_wire(),
+                ..small(stop(4, OrderType::StopLoss, Side::Buy, 10_000), LEVELS)
+            };
+            venue.must_quickly(&with_name(wide, &format!("stop {n}")));
+            venue.must_quickly(&small(limit(4, Side::Sell, 10_001, 1), 1));
+        }
+        for price in 2..=LEVELS {
+            venue.must_quickly(&small(limit(1, Side::Sell, 10_000 + price, 1), 1));
+        }
+        trade_at(&mut venue, 10_000);
+        let mut expired = Vec::new();
+        while venue.core.pending_head().is_some() {
+            let events = venue.must_quickly(&RunPending::default());
+            let is_stop = |event: &&Owned| matches!(event, Owned::Result(result) if result.status == OrderStatus::Expired.to_wire());
+            expired.push(events.iter().filter(is_stop).count());
+            assert!(!events.iter().any(|event| matches!(event, Owned::Trade(_))));
+        }
+        let found = (expired.iter().sum::<usize>(), expired.iter().max());
+        assert_eq!(found, (10, Some(&in_the_largest)), "rules {rules}, {mode:?}");
+    }
+}

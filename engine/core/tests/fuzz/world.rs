@@ -163,6 +163,7 @@ pub(crate) fn world(source: &mut Source<'_>) -> Subject {
         13 => 3,
         12 => 4,
         11 => 5,
+        10 => 6,
         _ => RULES_MAX,
     };
     for rules in 1..=rules {

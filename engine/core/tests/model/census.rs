@@ -44,6 +44,7 @@ const CORNERS: &[&str] = &[
     "Trade of an account with itself",
     "corner: a stop cannot be executed at its turn",
     "corner: several stops in one transaction",
+    "corner: a MARKET buy is the last of its transaction that might take",
     "reject CapacityReached 5",
     "reject CapacityReached 6",
     "reject CapacityReached 7",

@@ -8,13 +8,22 @@ use crate::state::{
 };
 use crate::venue::Owned;
 use touchline_protocol::message::command::EVERY;
-use touchline_protocol::message::enums::{RejectReason as Why, Side, TimeInForce};
+use touchline_protocol::message::enums::{OrderStatus, RejectReason as Why, Side, TimeInForce};
 use touchline_protocol::message::event::*;
 use touchline_protocol::units::*;
 
 /// Steps of a transaction's share: a stop is noted as fired, and it has its turn.
 const STEPS_COLLECT: u32 = 1;
 const STEPS_TRIGGER: u32 = 2;
+
+/// True when the events tell that an order on the symbol of the transaction has expired.
+fn has_expired(id: u64, events: &[Owned]) -> bool {
+    let expired = OrderStatus::Expired.to_wire();
+    events.iter().any(|event| match event {
+        Owned::Result(result) => result.order_id.0 == id && result.status == expired,
+        _ => false,
+    })
+}
 
 impl Model {
     /// True if a symbol has something to be done before its next command; a sweep over all symbols
@@ -170,6 +179,9 @@ impl Model {
                 }
             } else if let Some(rest) = self.take(order, false, steps, events) {
                 return Some(rest);
+            } else if buys_at_any_price && self.rules > 6 && has_expired(id, events) {
+                self.note("a MARKET buy is the last of its transaction that might take");
+                *steps = 0;
             }
         }
         if events.is_empty() {
