@@ -138,6 +138,19 @@ fn a_stop_that_would_need_more_expires_at_its_turn() {
     venue.must(&CancelAll { command: by(1), symbol: ONE, ..Default::default() });
 }
 
+/// Runs all pending work, in which nothing may trade; gives how many orders expire, in all and in the transaction with
+/// the most of them.
+fn expired_untraded(venue: &mut Venue) -> (usize, Option<usize>) {
+    let mut expired = Vec::new();
+    while venue.core.pending_head().is_some() {
+        let events = venue.must_quickly(&RunPending::default());
+        let is_expired = |event: &&Owned| matches!(event, Owned::Result(result) if result.status == OrderStatus::Expired.to_wire());
+        expired.push(events.iter().filter(is_expired).count());
+        assert!(!events.iter().any(|event| matches!(event, Owned::Trade(_))));
+    }
+    (expired.iter().sum(), expired.into_iter().max())
+}
+
 /// Each of many stops looks at all levels there are in vain: by rules 6 one of them is as much as a transaction does.
 #[test]
 fn stops_that_look_at_as_many_in_vain_have_a_transaction_each() {
@@ -154,14 +167,7 @@ fn stops_that_look_at_as_many_in_vain_have_a_transaction_each() {
             venue.must_quickly(&limit(1, Side::Sell, 10_000 + price, 1));
         }
         trade_at(&mut venue, 10_000);
-        let mut expired = Vec::new();
-        while venue.core.pending_head().is_some() {
-            let events = venue.must_quickly(&RunPending::default());
-            let is_expired = |event: &&Owned| matches!(event, Owned::Result(result) if result.status == OrderStatus::Expired.to_wire());
-            expired.push(events.iter().filter(is_expired).count());
-        }
-        let found = (expired.iter().sum::<usize>(), expired.iter().max());
-        assert_eq!(found, (20, Some(&in_the_largest)), "rules {rules}");
+        assert_eq!(expired_untraded(&mut venue), (20, Some(in_the_largest)), "rules {rules}");
     }
 }
 
@@ -186,14 +192,7 @@ fn stops_that_prevention_ends_have_a_transaction_each() {
             venue.must_quickly(&small(limit(1, Side::Sell, 10_000 + price, 1), 1));
         }
         trade_at(&mut venue, 10_000);
-        let mut expired = Vec::new();
-        while venue.core.pending_head().is_some() {
-            let events = venue.must_quickly(&RunPending::default());
-            let is_stop = |event: &&Owned| matches!(event, Owned::Result(result) if result.status == OrderStatus::Expired.to_wire());
-            expired.push(events.iter().filter(is_stop).count());
-            assert!(!events.iter().any(|event| matches!(event, Owned::Trade(_))));
-        }
-        let found = (expired.iter().sum::<usize>(), expired.iter().max());
-        assert_eq!(found, (10, Some(&in_the_largest)), "rules {rules}, {mode:?}");
+        let found = expired_untraded(&mut venue);
+        assert_eq!(found, (10, Some(in_the_largest)), "rules {rules}, {mode:?}");
     }
 }
