@@ -199,7 +199,7 @@ enum touchline_reject_reason {
 /* Why a handshake was refused. */
 enum touchline_refusal_reason {
     TOUCHLINE_REFUSAL_REASON_MALFORMED = 1, /* Not a message of the handshake. */
-    TOUCHLINE_REFUSAL_REASON_VERSION = 2, /* Another protocol major. */
+    TOUCHLINE_REFUSAL_REASON_VERSION = 2, /* Another protocol major, or a Hello of a later version of the message schema, which older engines refuse as `Malformed`. */
     TOUCHLINE_REFUSAL_REASON_NOT_AUTHENTICATED = 3, /* Unknown key or wrong proof; which one is not said. */
     TOUCHLINE_REFUSAL_REASON_ROLE_NOT_PERMITTED = 4, /* The role is for the engine's own user, over shared memory. */
     TOUCHLINE_REFUSAL_REASON_INVALID_HELLO = 5, /* A field of the Hello is out of its range. */

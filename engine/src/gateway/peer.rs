@@ -26,7 +26,8 @@ use touchline_protocol::message::handshake::{
     HEARTBEAT_SECONDS_MAX, Hello, Proof, RefusalReason, Refused, Welcome,
 };
 use touchline_protocol::message::{
-    FEED_POSITION_MINOR, Message, MessageHeader, PROTOCOL_MAJOR, PROTOCOL_MINOR,
+    FEED_POSITION_MINOR, Message, MessageHeader, PROTOCOL_MAJOR, PROTOCOL_MINOR, SCHEMA_ID,
+    SCHEMA_VERSION,
 };
 use touchline_protocol::ring::{RingCapacities, SessionDescriptors, SessionEnd};
 use touchline_protocol::shm::descriptors::send_with_descriptors;
@@ -295,12 +296,18 @@ impl Peer {
     }
 
     fn hello(&mut self, options: &GatewayOptions) -> Progress {
-        // The version is judged before the layout, which another major may have changed.
+        // The versions are judged before the layout, which another may have changed.
         let Some(start) = self.bytes().first_chunk::<12>() else { return Progress::Waiting };
         let header: MessageHeader = bytemuck::pod_read_unaligned(&start[..8]);
         let major = u16::from(start[8]) | u16::from(start[9]) << 8;
         if header.template_id == Hello::TEMPLATE && major != PROTOCOL_MAJOR {
             let why = format!("its protocol is {major}, this engine's {PROTOCOL_MAJOR}");
+            return self.refused(RefusalReason::Version, &why);
+        }
+        let is_hello = header.template_id == Hello::TEMPLATE && header.schema_id == SCHEMA_ID;
+        if is_hello && header.version > SCHEMA_VERSION {
+            let schema = header.version;
+            let why = format!("its message schema is {schema}, this engine's {SCHEMA_VERSION}");
             return self.refused(RefusalReason::Version, &why);
         }
         if header != MessageHeader::of::<Hello>() {

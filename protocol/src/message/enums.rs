@@ -391,7 +391,8 @@ wire_enum! {
     RefusalReason: u16 {
         /// Not a message of the handshake.
         Malformed = 1,
-        /// Another protocol major.
+        /// Another protocol major, or a Hello of a later version of the message schema, which older engines refuse
+        /// as `Malformed`.
         Version = 2,
         /// Unknown key or wrong proof; which one is not said.
         NotAuthenticated = 3,

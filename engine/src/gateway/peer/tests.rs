@@ -251,3 +251,49 @@ fn clients_of_ipv4_come_each_from_its_own_address_over_ipv6_too() {
     assert_eq!(origin("2001:db8::1"), origin("2001:db8::ffff:192.0.2.1"));
     assert_ne!(origin("2001:db8::1"), origin("2001:db8:0:1::1"));
 }
+
+/// The same for a layout that this build does not know: the versions are looked at before anything behind them.
+#[test]
+fn a_client_of_a_later_version_is_told_so_and_of_which_the_engine_is() {
+    type Alter = fn(&mut Hello);
+    let cases: [(Alter, RefusalReason, &str); 5] = [
+        (
+            |hello| hello.protocol_major = PROTOCOL_MAJOR + 1,
+            RefusalReason::Version,
+            "refused a connection: its protocol is 2, this engine's 1",
+        ),
+        (
+            |hello| hello.protocol_major = 0,
+            RefusalReason::Version,
+            "refused a connection: its protocol is 0, this engine's 1",
+        ),
+        (
+            |hello| hello.header.version = SCHEMA_VERSION + 1,
+            RefusalReason::Version,
+            "refused a connection: its message schema is 2, this engine's 1",
+        ),
+        (
+            |hello| (hello.header.version, hello.header.block_length) = (u16::MAX, 512),
+            RefusalReason::Version,
+            "refused a connection: its message schema is 65535, this engine's 1",
+        ),
+        (
+            |hello| hello.header.schema_id += 1,
+            RefusalReason::Malformed,
+            "refused a connection: its first message is no Hello",
+        ),
+    ];
+    for (alter, reason, line) in cases {
+        let mut talk = Talk::new();
+        let mut hello = hello(false);
+        alter(&mut hello);
+        match talk.peer.received(bytemuck::bytes_of(&hello), &talk.options) {
+            Progress::Gone(Some(logged)) => assert_eq!(logged, line),
+            _ => panic!("it is not refused: {line}"),
+        }
+        let mut refused = Refused::default();
+        talk.client.read_exact(bytemuck::bytes_of_mut(&mut refused)).expect("it is told");
+        let versions = (refused.protocol_major, refused.protocol_minor);
+        assert_eq!((refused.reason, versions), (reason as u16, (PROTOCOL_MAJOR, PROTOCOL_MINOR)));
+    }
+}
