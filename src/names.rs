@@ -5,6 +5,7 @@ use crate::log::Pass;
 use crate::{notice, pruned};
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::path::Path;
 use touchline_engine::genesis::AssetFacts;
 use touchline_engine::snapshot::{Definitions, list};
@@ -225,6 +226,17 @@ impl Names {
         self.accounts().try_for_each(|(name, number)| sought.learn(name, number))?;
         let found = self.accounts.iter().find(|(_, id)| sought.found == Some(id.0.into()));
         found.map_or_else(|| find(&self.accounts, "account", text), |(_, id)| Ok(*id))
+    }
+
+    /// An account, or the fee account, which has money without being anybody's.
+    pub(crate) fn holder(&self, text: &str) -> Result<AccountId> {
+        let fees = (AccountId::FEES_NAME, AccountId::FEES.0.into());
+        let mut sought = Sought::new("account", text);
+        iter::once(fees)
+            .chain(self.accounts())
+            .try_for_each(|(name, number)| sought.learn(name, number))?;
+        let is_fees = sought.found == Some(fees.1);
+        if is_fees { Ok(AccountId::FEES) } else { self.account(text) }
     }
 
     /// Every account's name and number.

@@ -198,6 +198,8 @@ impl OrderListId {
 impl AccountId {
     /// Receives every commission.
     pub const FEES: Self = Self(0);
+    /// Its name, which no other account can have.
+    pub const FEES_NAME: &'static str = "fees";
     /// Somebody else's, who is not told; no account has that number.
     pub const UNDISCLOSED: Self = Self(u32::MAX);
 }

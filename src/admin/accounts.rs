@@ -41,7 +41,7 @@ pub(super) fn deposit(data: &Path, movement: &Movement) -> Result<Report> {
     let amount = decimal_of("amount", &movement.amount)?;
     let names = Names::read(data)?;
     let mut command = Deposit {
-        account: names.account(&movement.account)?,
+        account: names.holder(&movement.account)?,
         asset: names.asset(&movement.asset)?,
         amount,
         ..Default::default()
@@ -53,7 +53,7 @@ pub(super) fn withdraw(data: &Path, movement: &Movement) -> Result<Report> {
     let amount = decimal_of("amount", &movement.amount)?;
     let names = Names::read(data)?;
     let mut command = Withdraw {
-        account: names.account(&movement.account)?,
+        account: names.holder(&movement.account)?,
         asset: names.asset(&movement.asset)?,
         amount,
         ..Default::default()

@@ -144,7 +144,7 @@ pub(crate) enum AdminAction {
 
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Movement {
-    /// Name or number of the account; '#7' is number 7
+    /// Name or number of the account; '#7' is number 7, and 'fees' is where commissions go
     pub(crate) account: String,
     /// Name of the asset
     pub(crate) asset: String,

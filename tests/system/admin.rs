@@ -90,6 +90,20 @@ fn money_fees_and_permissions_of_an_account() {
     admin(&venue, &["fees", "--withdraw", "--account", "A", "--symbol", "BTCUSDT"]);
     assert_eq!(taken(&mut a), "0.00230000");
     refused(&venue, &["fees", "0.1", "0.1"], "--account");
+
+    let moved = |way, account, amount| {
+        let balance = admin(&venue, &[way, account, "BTC", amount]);
+        balance.text_at("free").to_owned()
+    };
+    assert_eq!(
+        moved("withdraw", "fees", "0.01"),
+        "0.00460000",
+        "all that was taken of BTC, less this"
+    );
+    assert_eq!(moved("deposit", "0", "0.0004"), "0.00500000");
+    assert_eq!(moved("withdraw", "#0", "0.005"), "0.00000000");
+    refused(&venue, &["withdraw", "fees", "BTC", "0.00000001"], "InsufficientBalance");
+    refused(&venue, &["can-trade", "fees", "true"], "no account");
     refused(&venue, &["permissions", "A", "FRIEND"], "FRIEND");
 }
 

@@ -97,9 +97,6 @@ pub(crate) struct Accounts {
     seed: Seed,
 }
 
-/// Name of the fee account.
-const FEES_NAME: &str = "fees";
-
 impl Accounts {
     pub(crate) fn new(seed: Seed) -> Self {
         let mut made = Self {
@@ -114,7 +111,7 @@ impl Accounts {
             rates: FeeRates::default(),
             paired_rates: 0,
             windows: [OrderWindow::default(); 2],
-            name: Name::new(FEES_NAME).expect("a short name"),
+            name: Name::new(AccountId::FEES_NAME).expect("a short name"),
             flags: 0,
             permissions: 0,
             self_trade_prevention: SelfTradePrevention::None,
