@@ -5,7 +5,6 @@ use crate::log::Pass;
 use crate::{notice, pruned};
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
-use std::iter;
 use std::path::Path;
 use touchline_engine::genesis::AssetFacts;
 use touchline_engine::snapshot::{Definitions, list};
@@ -230,12 +229,9 @@ impl Names {
 
     /// An account, or the fee account, which has money without being anybody's.
     pub(crate) fn holder(&self, text: &str) -> Result<AccountId> {
-        let fees = (AccountId::FEES_NAME, AccountId::FEES.0.into());
-        let mut sought = Sought::new("account", text);
-        iter::once(fees)
-            .chain(self.accounts())
-            .try_for_each(|(name, number)| sought.learn(name, number))?;
-        let is_fees = sought.found == Some(fees.1);
+        let mut sought = Sought::holder(text);
+        self.accounts().try_for_each(|(name, number)| sought.learn(name, number))?;
+        let is_fees = sought.found == Some(AccountId::FEES.0.into());
         if is_fees { Ok(AccountId::FEES) } else { self.account(text) }
     }
 
@@ -306,6 +302,15 @@ impl Sought {
         // Only as numbers are shown: who means the name 007, which may not be there, does not mean account 7.
         let number = digits.parse().ok().filter(|number: &u64| number.to_string() == digits);
         Self { what, text: text.to_owned(), number, found: None, is_settled: false }
+    }
+
+    /// An account, or the fee account, which no command defines.
+    pub(crate) fn holder(text: &str) -> Self {
+        let mut sought = Self::new("account", text);
+        let fees = AccountId::FEES.0.into();
+        let is_fees = text == AccountId::FEES_NAME || sought.number == Some(fees);
+        sought.found = is_fees.then_some(fees);
+        sought
     }
 
     /// Hears of a definition.
