@@ -10,8 +10,8 @@
 //! 6. only then let the new window be found (both in [`crate::log::open`]).
 //!
 //! Each step may be repeated after a crash anywhere in it or behind it. What steps 1 to 4 refuse changes nothing
-//! but the disk blocks that step 3 completes, and leaves the log's id in the data folder. What step 4 takes out is told before it does, for whoever comes next
-//! finds it done.
+//! but the disk blocks that step 3 completes, and leaves the log's id in the data folder. What step 4 takes out is
+//! told before it does, for whoever comes next finds it done.
 
 mod ahead;
 mod chain;
@@ -116,11 +116,9 @@ pub(crate) fn recover(
     let lock = lock_data(data)?;
     let (mut segments, new_log) = open_segments(&environment.storage, options)?;
     let identity = segments.identity;
-    let (folders, boot_id) = window_places(data, &identity, &environment.shared_memory)?;
-    remounted::find_again(&folders, &boot_id, &segments)
-        .map_err(|source| RecoveryError::of_left_window(&folders.user, source))?;
-    let mut copies = Vec::new();
-    let leftover = Leftover::find(&folders, &identity, &boot_id, Purpose::Take, &mut copies)?;
+    let places = window_places(data, &identity, &environment.shared_memory)?;
+    let (leftover, copies) = take_left_windows(&segments, &places)?;
+    let (folders, boot_id) = places;
     let heartbeat_ns = leftover.as_ref().map_or(0, |window| window.heartbeat_ns);
     let mut findings = Findings { new_log, heartbeat_ns, ..Findings::default() };
     if let Some(window) = leftover.as_ref().filter(|window| window.counts) {
@@ -154,24 +152,17 @@ pub(crate) fn recover(
         &folders,
         newest.max(restored_incarnation).max(leases.incarnation()),
     )?;
-    let counting = leftover.as_ref().filter(|window| window.counts);
-    findings.poison = counting.and_then(|window| window.poison(&data.join(POISON_FOLDER)));
-    // Without any frame no engine ever accepted a command.
-    findings.window_lost = leftover.as_ref().is_none_or(|window| window.is_lost)
-        && !walked.closed
-        && walked.incarnation > 0;
     let snapshots = behind(environment.storage.as_ref(), data, walked.end, incarnation)?;
-    findings.snapshots_dropped = snapshots.iter().map(|aside| aside.kept.clone()).collect();
     let leases = leases.behind(walked.end, incarnation);
-    findings.leases_dropped = leases.iter().map(|aside| aside.kept.clone()).collect();
-    findings.dropped = tail::plan(&segments, walked.end, &beyond, incarnation)?;
+    let given_up = GivenUp { leftover, copies, snapshots, leases, beyond };
+    given_up.note(data, &walked, &mut findings);
+    findings.dropped = tail::plan(&segments, walked.end, &given_up.beyond, incarnation)?;
     findings.describe(&walked, incarnation);
     // Told before it is done: a start that comes behind one that was refused or killed from here on finds it done.
     for line in findings.lines(options) {
         progress(Progress::Found(line));
     }
     mark::correct(data, &identity);
-    let given_up = GivenUp { leftover, copies, snapshots, leases, beyond };
     given_up.take_out(data, &mut segments, &findings)?;
     let disk = disk_log(&environment.storage, &segments)?;
     Ok(Recovered {
@@ -212,6 +203,18 @@ struct GivenUp {
 }
 
 impl GivenUp {
+    /// Finds what a command has done to the last engine, and what else goes with what is given up.
+    fn note(&self, data: &Path, walked: &Walked, findings: &mut Findings) {
+        let left = self.leftover.as_ref();
+        let counting = left.filter(|window| window.counts);
+        findings.poison = counting.and_then(|window| window.poison(&data.join(POISON_FOLDER)));
+        // Without any frame no engine ever accepted a command.
+        findings.window_lost =
+            left.is_none_or(|window| window.is_lost) && !walked.closed && walked.incarnation > 0;
+        findings.snapshots_dropped = self.snapshots.iter().map(|one| one.kept.clone()).collect();
+        findings.leases_dropped = self.leases.iter().map(|one| one.kept.clone()).collect();
+    }
+
     /// Keeps aside what is to be kept, and takes the rest out of use. Where that is cut short the next start does
     /// the rest of it.
     fn take_out(
@@ -248,6 +251,19 @@ fn window_places(
         .map_err(disk_error("looking at", data))?;
     let boot_id = boot_id().map_err(disk_error("reading the boot id from", Path::new("/proc")))?;
     Ok((folders, boot_id))
+}
+
+/// Takes the window of the last engine, and those that were copied to where they lie.
+fn take_left_windows(
+    segments: &Segments,
+    (folders, boot_id): &(WindowFolders, [u8; 16]),
+) -> Result<(Option<Leftover>, Vec<CopiedWindow>), RecoveryError> {
+    remounted::find_again(folders, boot_id, segments)
+        .map_err(|source| RecoveryError::of_left_window(&folders.user, source))?;
+    let mut copies = Vec::new();
+    let leftover =
+        Leftover::find(folders, &segments.identity, boot_id, Purpose::Take, &mut copies)?;
+    Ok((leftover, copies))
 }
 
 /// The window of the last engine, to be looked at beside whoever else does.

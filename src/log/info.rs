@@ -14,7 +14,33 @@ use touchline_engine::snapshot::{Listed, list};
 use touchline_protocol::log::lease::{HeldLease, each_lease};
 use touchline_protocol::log::segment::{FORMAT_MAJOR, FORMAT_MINOR};
 
+/// What is told of a log.
+struct Told {
+    /// The log's id, in hexadecimal digits.
+    id: String,
+    found: Inspection,
+    first_time_ns: Option<u64>,
+    /// How many there are of each.
+    commands: BTreeMap<&'static str, u64>,
+    snapshots: Vec<Listed>,
+    leases: Vec<HeldLease>,
+    /// Why no engine starts on it, as its beginning is missing.
+    incomplete: Option<String>,
+}
+
 pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
+    let told = look(data)?;
+    if json {
+        notice::say!("{}", told.object());
+    } else {
+        told.print();
+    }
+    let found = &told.found;
+    let is_wrong = found.verdict.is_damage() || told.incomplete.is_some() || found.marked.is_some();
+    Ok(if is_wrong { ExitCode::from(FOUND_WRONG) } else { ExitCode::SUCCESS })
+}
+
+fn look(data: &Path) -> Result<Told> {
     let mut commands: BTreeMap<&'static str, u64> = BTreeMap::new();
     let mut first_time_ns = None;
     let mut progress = progress("read");
@@ -29,39 +55,43 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
     let mut leases = sound_leases(data);
     leases.retain(|lease| lease.log_id == found.identity.log_id);
     let id = base16ct::lower::encode_string(&found.identity.log_id);
-    let feed = found.window.and_then(|window| window.running_feed());
-    if json {
-        notice::say!(
-            "{}",
-            json!({
-                "logId": id,
-                "format": format!("{FORMAT_MAJOR}.{FORMAT_MINOR}"),
-                "segmentBytes": found.identity.segment_bytes,
-                "begin": found.begin.0,
-                "end": found.end.0,
-                "engine": engine_name(&found),
-                "runningDurable": found.window.filter(WindowSeen::is_running)
-                    .map(|window| window.durable.0),
-                "logFailed": found.window.is_some_and(|window| window.has_failed),
-                "windowAppended": found.window.map(|window| window.appended.0),
-                "feed": feed.map(|(position, _)| position.0),
-                "feedBehind": feed.map(|(_, behind)| behind),
-                "incarnation": found.incarnation.0,
-                "transactions": found.transactions,
-                "firstTimeNs": first_time_ns,
-                "lastTimeNs": found.last_time_ns,
-                "cleanEnd": has_clean_end(&found),
-                "whole": incomplete.is_none(),
-                "marked": found.marked.as_ref().map(|(_, told)| told),
-                "snapshots": snapshots.iter().map(|listed| listed.position).collect::<Vec<_>>(),
-                "leases": leases.iter().map(lease_object).collect::<Vec<_>>(),
-                "commands": commands,
-                "verdict": verdict_object(&found.verdict),
-            })
-        );
-    } else {
-        print_text(&found, &id, &commands);
-        for Listed { position, header, .. } in &snapshots {
+    Ok(Told { id, found, first_time_ns, commands, snapshots, leases, incomplete })
+}
+
+impl Told {
+    fn object(&self) -> Value {
+        let found = &self.found;
+        let feed = found.window.and_then(|window| window.running_feed());
+        json!({
+            "logId": self.id,
+            "format": format!("{FORMAT_MAJOR}.{FORMAT_MINOR}"),
+            "segmentBytes": found.identity.segment_bytes,
+            "begin": found.begin.0,
+            "end": found.end.0,
+            "engine": engine_name(found),
+            "runningDurable": found.window.filter(WindowSeen::is_running)
+                .map(|window| window.durable.0),
+            "logFailed": found.window.is_some_and(|window| window.has_failed),
+            "windowAppended": found.window.map(|window| window.appended.0),
+            "feed": feed.map(|(position, _)| position.0),
+            "feedBehind": feed.map(|(_, behind)| behind),
+            "incarnation": found.incarnation.0,
+            "transactions": found.transactions,
+            "firstTimeNs": self.first_time_ns,
+            "lastTimeNs": found.last_time_ns,
+            "cleanEnd": has_clean_end(found),
+            "whole": self.incomplete.is_none(),
+            "marked": found.marked.as_ref().map(|(_, told)| told),
+            "snapshots": self.snapshots.iter().map(|listed| listed.position).collect::<Vec<_>>(),
+            "leases": self.leases.iter().map(lease_object).collect::<Vec<_>>(),
+            "commands": self.commands,
+            "verdict": verdict_object(&found.verdict),
+        })
+    }
+
+    fn print(&self) {
+        print_text(&self.found, &self.id, &self.commands);
+        for Listed { position, header, .. } in &self.snapshots {
             match header {
                 Ok(header) => notice::say!(
                     "snapshot      at {position}: {} transactions, state hash {:016x}",
@@ -71,18 +101,16 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
                 Err(why) => notice::say!("snapshot      at {position}: not usable: {why}"),
             }
         }
-        for lease in &leases {
+        for lease in &self.leases {
             notice::say!("lease         of {}: from {} on", lease.name, lease.last.position);
         }
-        if let Some(why) = &incomplete {
+        if let Some(why) = &self.incomplete {
             notice::say!("NOT WHOLE     {why}: no engine starts on it");
         }
-        if let Some(marked) = &found.marked {
+        if let Some(marked) = &self.found.marked {
             notice::say!("OTHER LOG     {}", marked_text(marked));
         }
     }
-    let is_wrong = found.verdict.is_damage() || incomplete.is_some() || found.marked.is_some();
-    Ok(if is_wrong { ExitCode::from(FOUND_WRONG) } else { ExitCode::SUCCESS })
 }
 
 /// The leases that can be read. What cannot is told: the log, and the others, can be looked at all the same.

@@ -115,9 +115,17 @@ impl Findings {
         }
     }
 
+    /// What is told of the start, one line each: what there is, and then what is no more.
     pub(super) fn lines(&self, options: &LogOptions) -> Vec<String> {
         let mut lines: Vec<_> =
             self.snapshots_skipped.iter().map(|line| format!("log: snapshot {line}")).collect();
+        self.tell_of_the_log(options, &mut lines);
+        self.tell_of_what_is_put_aside(&mut lines);
+        self.tell_of_the_last_engine(&mut lines);
+        lines
+    }
+
+    fn tell_of_the_log(&self, options: &LogOptions, lines: &mut Vec<String>) {
         let end = self.recovered_end;
         let ended = if self.clean { "cleanly" } else { "without closing the log" };
         let count = self.transactions;
@@ -152,6 +160,9 @@ impl Findings {
                 format!("log: LOSS ACCEPTED: {}: {why}; it ends at {end} now", path.display())
             }
         }));
+    }
+
+    fn tell_of_what_is_put_aside(&self, lines: &mut Vec<String>) {
         for path in &self.snapshots_dropped {
             lines.push(format!(
                 "log: a snapshot was behind the end, and is kept as {}",
@@ -169,14 +180,18 @@ impl Findings {
             let files: Vec<_> =
                 self.dropped.kept_in.iter().map(|path| path.display().to_string()).collect();
             lines.push(format!(
-                "log: ends at position {end} ({}); {} bytes behind it, with {} whole frames, are \
+                "log: ends at position {} ({}); {} bytes behind it, with {} whole frames, are \
                  taken out and kept in {}",
+                self.recovered_end,
                 self.end_reason,
                 self.dropped.bytes,
                 self.dropped.frames,
                 files.join(", ")
             ));
         }
+    }
+
+    fn tell_of_the_last_engine(&self, lines: &mut Vec<String>) {
         if self.window_lost {
             let missing = match self.files_end {
                 true => {
@@ -184,6 +199,7 @@ impl Findings {
                 }
                 false => "",
             };
+            let end = self.recovered_end;
             lines.push(format!(
                 "log: the live window of the last engine is gone: commands that were acknowledged \
                  before they were durable, behind position {end}, are lost{missing}"
@@ -197,6 +213,5 @@ impl Findings {
                 poison.path.display()
             ));
         }
-        lines
     }
 }
