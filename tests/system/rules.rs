@@ -12,15 +12,16 @@ use std::time::Duration;
 use toml::Table;
 use touchline_core::{Applied, Context, Core, Outbox};
 use touchline_engine::config::{EngineConfig, OrderTypes};
-use touchline_engine::genesis::Genesis;
+use touchline_engine::genesis::{Genesis, RULES};
 use touchline_engine::log::{self, Log, LogOptions, WindowPlace};
 use touchline_engine::recovery::NothingToReplay;
 use touchline_protocol::client::{Acknowledgement, Client, ClientOptions, SOCKET_NAME};
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::log::reader::{Follow, LogReader};
-use touchline_protocol::message::command::{EngineStarted, SetVenueFilters};
+use touchline_protocol::message::command::{EngineStarted, SetRules, SetVenueFilters};
 use touchline_protocol::message::decode::{self, Command};
 use touchline_protocol::message::enums::{Lane, Role};
+use touchline_protocol::message::event::Done;
 use touchline_protocol::text::Name;
 use touchline_protocol::units::Sequence;
 
@@ -53,6 +54,12 @@ fn definition_of_rules_1() -> Vec<Vec<u64>> {
 
 /// Writes the data folder of a venue whose engine knew rules 1 only, as it lies when it has ended.
 fn write_venue_of_rules_1(data: &Path) {
+    write_venue(data, None);
+}
+
+/// Writes the data folder of a venue that began by rules 1, and where an engine raised it further that is not of this
+/// build's time.
+fn write_venue(data: &Path, raised: Option<u32>) {
     fs::create_dir_all(data).expect("the folder can be made");
     MasterKey::load_or_create(&data.join("master.key")).expect("the folder is ours");
     let options = LogOptions {
@@ -78,6 +85,13 @@ fn write_venue_of_rules_1(data: &Path) {
         writer.commit(context.time_ns, length, count);
     }
     assert_eq!(core.rules(), 1);
+    if let Some(rules) = raised {
+        let set = SetRules { rules, ..Default::default() };
+        let done = Done::default();
+        let outbox = writer.begin(bytemuck::bytes_of(&set)).expect("there is room");
+        outbox[..size_of::<Done>()].copy_from_slice(bytemuck::bytes_of(&done));
+        writer.commit(1_000_000_000, size_of::<Done>(), 1);
+    }
     writer.close().expect("the disk takes it");
     keeper.stop();
 }
@@ -185,6 +199,29 @@ fn a_venue_of_rules_1_stays_as_it_is_until_it_is_raised() {
         assert_eq!(venue.b().order("BTCUSDT", id).text_at("status"), "PARTIALLY_FILLED");
     }
     assert_eq!(exchange_filters(&venue).len(), 1);
+}
+
+#[test]
+fn a_venue_by_rules_that_only_a_newer_build_knows_is_refused_with_both_versions() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let data = folder.path().join("data");
+    write_venue(&data, Some(RULES + 1));
+    let before = fs::read(data.join("log/00000000.seg")).expect("the log is there");
+    let path = data.to_str().expect("temporary folders have plain names");
+    let told = format!(
+        "the venue follows rules version {} from here on, this build knows up to {RULES}",
+        RULES + 1
+    );
+    let on_it = ["--data", path];
+    for command in [&["engine"][..], &["log", "replay"], &["log", "state"], &["log", "snapshot"]] {
+        let mut process = Process::start(&[command, &on_it].concat());
+        assert!(!process.wait_for_end().success(), "{command:?}");
+        let printed = process.into_lines().join("\n");
+        assert!(printed.contains(&told), "{command:?}: {printed}");
+        assert!(!printed.contains("rejected"), "{command:?}: {printed}");
+    }
+    let after = fs::read(data.join("log/00000000.seg")).expect("the log is there");
+    assert!(before == after, "what a newer build has written stays as it is");
 }
 
 /// Everything that a symbol can ask for.

@@ -170,7 +170,8 @@ impl LimitsSection {
 mod tests {
     use super::*;
     use crate::recovery::ReplayFault;
-    use touchline_protocol::message::command::{SetLimits, SetRecordLimits};
+    use touchline_core::RULES_MAX;
+    use touchline_protocol::message::command::{SetLimits, SetRecordLimits, SetRules};
 
     #[test]
     fn each_key_has_the_number_of_its_limit() {
@@ -208,6 +209,26 @@ mod tests {
             let fault = ReplayFault::rejected(&command, reason, detail);
             assert_eq!(fault.judgement().contains("this build"), !is_memory);
         }
+    }
+
+    #[test]
+    fn rules_that_this_build_does_not_know_are_told_with_both_versions() {
+        let fault = |rules| {
+            let set = SetRules { rules, ..Default::default() };
+            let rejected = RejectReason::LimitOutOfRange;
+            let fault = ReplayFault::rejected(&Command::SetRules(&set), rejected, 0);
+            format!("{fault}{}", fault.judgement())
+        };
+        let next = RULES_MAX + 1;
+        assert_eq!(
+            fault(next),
+            format!(
+                "the venue follows rules version {next} from here on, this build knows up to {RULES_MAX}: \
+                 use the build that raised it, or a newer one"
+            )
+        );
+        // One that is known is rejected for what the log says before it.
+        assert!(fault(RULES_MAX).contains("does not decide as the one that wrote"));
     }
 
     #[test]

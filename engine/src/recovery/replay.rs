@@ -8,6 +8,7 @@ use std::{
 };
 
 use thiserror::Error;
+use touchline_core::RULES_MAX;
 use touchline_protocol::{
     log::{MAX_FRAME_BYTES, transaction::Transaction},
     message::{decode::Command, enums::RejectReason},
@@ -64,6 +65,14 @@ pub enum ReplayFault {
     /// The venue's limits are sound, and there is no memory for them.
     #[error("{0}")]
     NoMemory(String),
+    /// A newer build has raised the venue to rules that this one does not know.
+    #[error(
+        "the venue follows rules version {found} from here on, this build knows up to {RULES_MAX}"
+    )]
+    Rules {
+        /// In the log.
+        found: u32,
+    },
     /// This build does not decide as the one that wrote the log.
     #[error("{0}")]
     Different(String),
@@ -73,6 +82,11 @@ impl ReplayFault {
     /// Of a command that is rejected.
     #[must_use]
     pub fn rejected(command: &Command<'_>, reason: RejectReason, detail: u32) -> Self {
+        if let Command::SetRules(set) = command
+            && set.rules > RULES_MAX
+        {
+            return Self::Rules { found: set.rules };
+        }
         no_memory(command, reason, detail).map_or_else(
             || {
                 let name = command.name();
@@ -87,6 +101,7 @@ impl ReplayFault {
     pub const fn judgement(&self) -> &'static str {
         match self {
             Self::NoMemory(_) => "",
+            Self::Rules { .. } => ": use the build that raised it, or a newer one",
             Self::Different(_) => {
                 "; this build does not decide as the one that wrote the log: use that one"
             }
