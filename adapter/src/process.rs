@@ -107,7 +107,7 @@ pub enum RunError {
     /// What the history needs of the log cannot be said.
     #[error(transparent)]
     Lease(#[from] LeaseError),
-    /// An empty history cannot be begun.
+    /// An empty history cannot be begun, or one goes on behind rules that this build does not know.
     #[error(transparent)]
     Restore(#[from] RestoreError),
     /// The beginning of the log is gone, and there is no history of it.

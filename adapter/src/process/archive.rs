@@ -14,6 +14,7 @@ use touchline_protocol::units::Position;
 use super::{AdapterOptions, RunError};
 use crate::history::HistoryError;
 use crate::notice::alert;
+use crate::views::error::FoldError;
 use crate::views::state::{Archive, RestoreError, State};
 
 /// How long a prune may take to give back what a lease needs.
@@ -117,9 +118,12 @@ fn find(folder: &Path, reader: &mut LogReader) -> Result<Found, RunError> {
 }
 
 /// What does not hold what it should is of no use; what the system keeps from being read now is not given up for that.
+/// Nor is what a newer build has written behind rules that this one does not know: it cannot read such a log either,
+/// and so could bring back nothing of it.
 fn useless(error: RestoreError) -> Result<Found, RunError> {
     match error {
         RestoreError::Store(error) if !error.is_of_content() => Err(error.into()),
+        RestoreError::Fold(FoldError::Rules { .. }) => Err(error.into()),
         error => Ok(Found::Useless(error.to_string())),
     }
 }
@@ -183,6 +187,7 @@ fn hold_from(
 mod tests {
     use super::*;
     use heed::MdbError;
+    use touchline_protocol::units::OrderListId;
 
     #[test]
     fn a_store_that_cannot_be_read_for_another_reason_than_what_it_holds_is_not_given_up() {
@@ -191,5 +196,19 @@ mod tests {
         assert!(matches!(of(MdbError::Corrupted), Ok(Found::Useless(_))));
         let row = HistoryError::Row { table: "records", bytes: 3 };
         assert!(matches!(useless(row.into()), Ok(Found::Useless(_))));
+    }
+
+    #[test]
+    fn a_store_behind_rules_that_only_a_newer_build_knows_is_not_given_up() {
+        let newer = FoldError::Rules { found: 8, known: 7 };
+        let Err(refused) = useless(newer.into()) else { panic!("it would be made anew") };
+        assert_eq!(
+            refused.to_string(),
+            "the history store: the venue follows rules version 8, this build knows up to 7: use a newer build"
+        );
+        assert!(matches!(
+            useless(FoldError::ListNotOpen(OrderListId(3)).into()),
+            Ok(Found::Useless(_))
+        ));
     }
 }

@@ -28,7 +28,9 @@ pub enum FoldError {
         value: u8,
     },
     /// The log follows a behaviour version that this build does not know.
-    #[error("rules version {found}, this build knows {known}")]
+    #[error(
+        "the venue follows rules version {found}, this build knows up to {known}: use a newer build"
+    )]
     Rules {
         /// In the log.
         found: u32,
