@@ -185,7 +185,8 @@ fn about_rules(asked: u32) -> String {
     let why = if asked > RULES {
         "this build knows none above that"
     } else {
-        "the venue follows these or newer ones already, or not yet those before them"
+        "the venue follows these or newer ones already, or not yet those before them (`touchline log state` tells \
+         which it follows)"
     };
     format!("rules are raised one at a time, to {RULES} at the most: {why}")
 }

@@ -43,6 +43,17 @@ use touchline_protocol::units::{AccountId, AssetId, Position, Sequence};
 /// is raised by a command.
 pub const RULES: u32 = 7;
 
+/// A line about a venue that follows older rules than this build knows.
+pub(crate) fn older_rules(followed: u32) -> Option<String> {
+    (followed < RULES).then(|| {
+        let next = followed + 1;
+        format!(
+            "the venue follows rules version {followed}, this build knows up to {RULES}: `touchline admin rules {next}` \
+             raises it to the next, for good; builds that do not know that open it no more"
+        )
+    })
+}
+
 /// Commands as bytes, in order, each 8-byte aligned.
 #[derive(Default)]
 pub struct Genesis {
@@ -484,6 +495,13 @@ mod tests {
             let place = if is_decimal { 8 * at } else { 13 * 8 + 4 * (at - 13) };
             assert_eq!(set, Some(place), "{key}");
         }
+    }
+
+    #[test]
+    fn a_venue_that_follows_older_rules_is_told_the_next() {
+        let told = older_rules(RULES - 1).unwrap();
+        assert!(told.contains(&format!("rules {RULES}`")), "{told}");
+        assert_eq!(older_rules(RULES), None);
     }
 
     #[test]

@@ -6,7 +6,9 @@ use crate::cores;
 use crate::duty::{Duty, DutyOptions, OwnCommandError};
 use crate::feed::{self, FeedHandle, FeedOptions};
 use crate::gateway::{self, GatewayHandle, GatewayOptions, Mail, ReaderLimits, StreamRings};
-use crate::genesis::{Genesis, Written, doubts_of_section, is_whole_in, not_in_force, untaken};
+use crate::genesis::{
+    Genesis, Written, doubts_of_section, is_whole_in, not_in_force, older_rules, untaken,
+};
 use crate::huge_pages::use_huge_pages;
 use crate::inspect::reapply;
 use crate::log::disk::disk_error;
@@ -173,11 +175,12 @@ pub fn run(options: EngineOptions) -> Result<()> {
 }
 
 /// Tells what the settings say of a venue that was made before and is otherwise: who changes them is to hear that
-/// nothing came of it.
+/// nothing came of it. And that a venue follows older rules than this build has: a new build raises nothing by itself.
 fn tell_of_definition(options: &EngineOptions, core: &Core, segment_bytes: u64) {
     let EngineOptions { config, written, .. } = options;
     let missing = untaken(config, core).filter(|_| options.is_own_definition);
-    for told in missing.into_iter().chain(not_in_force(config, written, core, segment_bytes)) {
+    let standing = not_in_force(config, written, core, segment_bytes);
+    for told in missing.into_iter().chain(standing).chain(older_rules(core.rules())) {
         alert!("engine: {told}");
     }
 }

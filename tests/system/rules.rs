@@ -160,6 +160,8 @@ fn a_venue_of_rules_1_stays_as_it_is_until_it_is_raised() {
     fs::remove_dir_all(venue.data()).expect("the venue has ended");
     write_venue_of_rules_1(venue.data());
     venue.start_up();
+    let told = venue.ready_line("engine: the venue follows rules version 1, ");
+    assert!(told.contains("knows up to 7: `touchline admin rules 2`"), "{told}");
     let first = trade_and_rest(&venue, "20000");
     assert!(!limit_open_orders(&venue, 1), "rules 1 has no filters of the exchange");
     let (raised, output) = raise(&venue, "3");
