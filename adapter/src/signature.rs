@@ -6,6 +6,13 @@
 //! When both query and body have one, the query's counts (as for any parameter) and the body's
 //! is taken out too: a signature never signs a signature. Of two in the same place the first is
 //! taken; such a request is refused as a duplicate anyway.
+//!
+//! Nothing with a zero byte is taken as signed. The binary protocol has its clients prove their secret by the same
+//! HMAC, over a nonce that its other side chooses and a Hello that has such bytes ([`Hello`]). The body of a GET is
+//! signed and then not looked at: whoever has a client log on at an engine of his own could else have it sign a query
+//! for him, as the nonce, with the Hello for a body.
+//!
+//! [`Hello`]: touchline_protocol::message::handshake::Hello
 
 use std::fmt;
 
@@ -92,8 +99,12 @@ impl SigningKey {
             .ok_or(SignatureError::Missing)?;
         let mut bytes = [0; SIGNATURE_LEN];
         let sent = mixed::decode(sent, &mut bytes).map_err(|_| SignatureError::Invalid)?;
+        let pieces = [query.before, query.after, body.before, body.after];
+        if pieces.iter().any(|piece| memchr::memchr(0, piece).is_some()) {
+            return Err(SignatureError::Invalid);
+        }
         let mut hmac = self.0.clone();
-        for piece in [query.before, query.after, body.before, body.after] {
+        for piece in pieces {
             hmac.update(piece);
         }
         hmac.verify_slice(sent).map_err(|_| SignatureError::Invalid)
@@ -112,6 +123,9 @@ mod tests {
     use super::*;
     use base16ct::lower;
     use proptest::prelude::*;
+    use touchline_protocol::client::proof;
+    use touchline_protocol::message::handshake::Hello;
+    use touchline_protocol::units::KeyId;
 
     const SECRET: &[u8] = b"NhqPtmdSJYdKjVHjA7PZj4Mge3R5YNiP1e3UZjInClVN65XAbvqqM6A7H5fATj0j";
     const HEAD: &str = "symbol=LTCBTC&side=BUY&type=LIMIT&timeInForce=GTC";
@@ -182,6 +196,20 @@ mod tests {
         assert_eq!(verify("", ""), Err(SignatureError::Missing));
         assert_eq!(verify("Signature=00&xsignature=00", "signature"), Err(SignatureError::Missing));
         assert_ne!(SigningKey::new(b"").verify(good.as_bytes(), b""), Ok(()));
+    }
+
+    /// As somebody has it who has a client of the binary protocol log on at an engine of his own.
+    #[test]
+    fn what_proves_a_client_of_the_binary_protocol_signs_no_request() {
+        let nonce = *b"timestamp=00000001499827319559&&";
+        let secret = std::str::from_utf8(SECRET).unwrap();
+        let hello = Hello { role: 1, lane: 1, key_id: KeyId(1), ..Hello::default() };
+        let signature = lower::encode_string(&proof(secret, &nonce, &hello));
+        let query = [&nonce[..], b"signature=", signature.as_bytes()].concat();
+        let body = bytemuck::bytes_of(&hello);
+        let key = SigningKey::new(SECRET);
+        assert_eq!(lower::encode_string(&key.sign(&nonce, body)), signature, "the same bytes");
+        assert_eq!(key.verify(&query, body), Err(SignatureError::Invalid));
     }
 
     #[test]
