@@ -1,8 +1,11 @@
 //! What the machine grants to an engine, tried out as the engine would use it. Called by
 //! `touchline doctor`, and where room is made for the live window or a snapshot.
 
+use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
+use std::process;
 use std::time::{Duration, Instant};
 
 use crate::gateway;
@@ -14,7 +17,7 @@ use rustix::fs::{StatVfs, statvfs};
 use touchline_protocol::log::BLOCK_BYTES;
 
 /// Name of the file that is written to while a folder is tried, and removed before that begins.
-const TRIAL_FILE: &str = "doctor.trial";
+const TRIAL_FILE: &str = "trial";
 
 /// How the disk under a folder takes what is to be durable.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,7 +33,14 @@ pub struct DiskTrial {
 /// # Errors
 /// What the disk says, and at what.
 pub fn try_disk(folder: &Path, count: usize) -> Result<DiskTrial, DiskError> {
-    let path = folder.join(TRIAL_FILE);
+    // Others may write in the folder, too, such as that for temporary files: a link of theirs would lead to somebody's
+    // file. So the trial has a folder within, which is new, and nobody else's to enter.
+    let number =
+        getrandom::u32().map_err(io::Error::other).map_err(disk_error("trying", folder))?;
+    let within = folder.join(format!("doctor-{}-{number:08x}", process::id()));
+    let made = DirBuilder::new().mode(0o700).create(&within);
+    made.map_err(disk_error("making", &within))?;
+    let path = within.join(TRIAL_FILE);
     let failed = |what| disk_error(what, &path);
     let count = count.max(1) as u64;
     let made = FileStorage.create(&path, count * BLOCK_BYTES).map_err(failed("making"));
@@ -40,8 +50,9 @@ pub fn try_disk(folder: &Path, count: usize) -> Result<DiskTrial, DiskError> {
     });
     // It goes at once, so that nothing is left whatever ends this.
     let removed = FileStorage.remove(&path).map_err(failed("removing"));
+    let emptied = fs::remove_dir(&within).map_err(disk_error("removing", &within));
     let (file, is_direct) = made?;
-    removed?;
+    removed.and(emptied)?;
     let mut block = aligned_buffer(BLOCK_BYTES)?;
     block.fill(1);
     for number in 0..count {
@@ -92,7 +103,7 @@ pub fn try_io_uring() -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+    use std::os::unix::fs::symlink;
 
     #[test]
     fn a_folder_is_left_as_it_was() {
@@ -101,6 +112,19 @@ mod tests {
         assert_eq!(trial.writes.len(), 3);
         assert!(trial.writes.is_sorted());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_others_have_put_there_is_not_written_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = folder.path().join("other");
+        fs::write(&other, "somebody's").unwrap();
+        for name in ["doctor.trial", TRIAL_FILE] {
+            symlink(&other, folder.path().join(name)).unwrap();
+        }
+        try_disk(folder.path(), 3).unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "somebody's");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "the links too");
     }
 
     #[test]
