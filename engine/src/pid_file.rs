@@ -2,7 +2,10 @@
 //! supervisor beside it.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
+
+use touchline_protocol::regular_file;
 
 use crate::notice::alert;
 
@@ -16,7 +19,9 @@ impl PidFile {
     /// written is told, and no reason not to go on: a full disk would keep a venue from a start that needs none.
     #[must_use]
     pub fn write(path: PathBuf) -> Self {
-        if let Err(error) = fs::write(&path, std::process::id().to_string()) {
+        let written = regular_file::replace(&path, 0o644)
+            .and_then(|mut file| file.write_all(std::process::id().to_string().as_bytes()));
+        if let Err(error) = written {
             alert!("cannot write the process id to {}: {error}", path.display());
             // Half of one would name another process.
             let _gone = fs::remove_file(&path);
@@ -29,5 +34,24 @@ impl Drop for PidFile {
     fn drop(&mut self) {
         // A file that is gone already needs no removing.
         let _gone = fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_link_in_its_place_leads_nowhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("engine.pid"), folder.path().join("other"));
+        fs::write(&other, "somebody's").unwrap();
+        symlink(&other, &path).unwrap();
+        let file = PidFile::write(path.clone());
+        assert_eq!(fs::read_to_string(&other).unwrap(), "somebody's");
+        assert_eq!(fs::read_to_string(&path).unwrap(), std::process::id().to_string());
+        drop(file);
+        assert!(!path.exists() && other.exists());
     }
 }

@@ -12,9 +12,9 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use sha2::Sha512;
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -132,8 +132,7 @@ impl MasterKey {
         let mut bytes = [0; MASTER_KEY_BYTES];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
         let draft = path.with_extension(format!("draft-{}", std::process::id()));
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        let mut file = regular_file::replace(&draft, 0o600)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
         place(&draft, path)?;

@@ -2,7 +2,7 @@
 //! end. Used by whoever opens a file of a data folder.
 
 use std::{
-    fs::{File, FileType, OpenOptions},
+    fs::{self, File, FileType, OpenOptions},
     io::{self, Read as _},
     os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _},
     path::Path,
@@ -48,6 +48,19 @@ fn open_kind(
     Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
 }
 
+/// Makes a file anew, with the rights of `mode`, in place of whatever has its name. That may be a link, which would
+/// lead to somebody's file, or a file that another user has open, or may read: neither is written to.
+///
+/// # Errors
+/// As the system says, also if the name is a folder's, or is taken again meanwhile.
+pub fn replace(path: &Path, mode: u32) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    File::options().write(true).create_new(true).mode(mode).open(path)
+}
+
 /// The text of a small file.
 ///
 /// # Errors
@@ -62,7 +75,7 @@ pub fn read_to_string(path: &Path) -> io::Result<String> {
 mod tests {
     use super::*;
     use rustix::fs::{CWD, FileType::Fifo, Mode, mknodat};
-    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     #[test]
     fn what_is_no_file_is_refused_and_holds_nobody_up() {
@@ -83,6 +96,23 @@ mod tests {
             assert!(open_as(how, Path::new("/dev/null")).is_err());
             open_or_device(how, Path::new("/dev/null")).unwrap();
         }
+    }
+
+    #[test]
+    fn what_is_replaced_is_written_to_by_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("file"), folder.path().join("other"));
+        fs::write(&other, "somebody's").unwrap();
+        symlink(&other, &path).unwrap();
+        io::Write::write_all(&mut replace(&path, 0o600).unwrap(), b"ours").unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "somebody's");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        let before = File::open(&path).unwrap();
+        io::Write::write_all(&mut replace(&path, 0o600).unwrap(), b"secret").unwrap();
+        assert_eq!(io::read_to_string(before).unwrap(), "ours", "who had it open sees no more");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "secret");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(replace(folder.path(), 0o600).is_err(), "a folder stays");
     }
 
     #[test]

@@ -5,9 +5,8 @@ use super::{MASTER_KEY_FILE, Report, bits, send};
 use crate::names::Names;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use touchline_adapter::auth::keys;
@@ -17,6 +16,7 @@ use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::message::command::{
     CreateKey, KEY_BINARY, KEY_MARKET_DATA, KEY_TRADE, KEY_USER_DATA, KEY_USER_STREAM, RevokeKey,
 };
+use touchline_protocol::regular_file;
 use touchline_protocol::units::KeyId;
 
 /// What a key may be for (spot contract §5.3), and the binary protocol.
@@ -135,13 +135,7 @@ fn write_addresses(data: &Path, lists: &KeyAddresses) -> Result<()> {
     let path = data.join(KEY_ADDRESSES_FILE);
     let shown = || path.display().to_string();
     let beside = path.with_extension("new");
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&beside)
-        .with_context(shown)?;
+    let mut file = regular_file::replace(&beside, 0o600).with_context(shown)?;
     file.write_all(lists.to_text().as_bytes()).with_context(shown)?;
     file.sync_data().with_context(shown)?;
     fs::rename(&beside, &path).with_context(shown)?;

@@ -8,13 +8,13 @@ use crate::notice::supervisor::alert;
 use crate::settings::Settings;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{self, Path};
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::outlet;
+use touchline_protocol::regular_file;
 use touchline_protocol::units::KeyId;
 
 /// An account with its first API key.
@@ -106,14 +106,7 @@ fn write_environment(
     }
     let draft = path.with_extension("env.draft");
     let failed = || format!("cannot write {}", path.display());
-    // An older draft might be readable by others: its mode stays when it is opened again.
-    let _gone = fs::remove_file(&draft);
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&draft)
-        .with_context(failed)?;
+    let mut file = regular_file::replace(&draft, 0o600).with_context(failed)?;
     file.write_all(text.as_bytes()).with_context(failed)?;
     fs::rename(&draft, path).with_context(failed)
 }

@@ -2,9 +2,9 @@
 //! start. The newest key signs; older ones are believed until the last of their tokens has ended. Read by
 //! [`super::token`], rotated by `touchline admin token-key`; adapters notice that by themselves.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -300,9 +300,7 @@ fn place(path: &Path, document: &Document, how: Place) -> Result<(), KeysError> 
             )));
         }
         let draft = path.with_extension(format!("draft-{}", std::process::id()));
-        let mut written = OpenOptions::new();
-        written.write(true).create(true).truncate(true).mode(0o600);
-        let mut file = regular_file::open_as(&written, &draft)?;
+        let mut file = regular_file::replace(&draft, 0o600)?;
         file.write_all(&content)?;
         file.sync_all()?;
         match how {

@@ -62,7 +62,11 @@ impl Claim {
     pub(super) fn take(data: &Path, instance: &str) -> Result<Self, ClaimError> {
         let path = data.join(format!("adapter-{instance}.lock"));
         // Who may open it may lock it, and so keep the adapter from starting.
-        let lock = regular_file::open_or_device(written().mode(0o600), &path)
+        let mut how = OpenOptions::new();
+        // Read, too: else the system says of a pipe that there is no such device. What may lie there is left as it is: it
+        // may be somebody's that a link leads to.
+        how.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let lock = regular_file::open_or_device(&how, &path)
             .map_err(|source| ClaimError::File { path: path.clone(), source })?;
         let limit = Instant::now() + PATIENCE;
         loop {
@@ -77,7 +81,7 @@ impl Claim {
         }
         let pid_file = data.join(pid_file_name(instance));
         let write = || -> io::Result<()> {
-            let mut file = regular_file::open_or_device(&written(), &pid_file)?;
+            let mut file = regular_file::replace(&pid_file, 0o644)?;
             writeln!(file, "{}", std::process::id())
         };
         if let Err(error) = write() {
@@ -94,13 +98,6 @@ impl Drop for Claim {
         // A file that is gone already needs no removing.
         let _gone = fs::remove_file(&self.pid_file);
     }
-}
-
-/// Made anew, or in place of what is there. Read, too: else the system says of a pipe that there is no such device.
-fn written() -> OpenOptions {
-    let mut how = OpenOptions::new();
-    how.read(true).write(true).create(true).truncate(true);
-    how
 }
 
 fn pid_file_name(instance: &str) -> String {
@@ -146,14 +143,22 @@ mod tests {
     fn a_process_id_that_cannot_be_written_is_no_reason_not_to_start() {
         let data = tempfile::tempdir().unwrap();
         let pid_file = data.path().join("adapter.pid");
-        symlink("/dev/full", &pid_file).unwrap();
-        let claim = Claim::take(data.path(), "adapter").unwrap();
-        assert!(matches!(Claim::take(data.path(), "adapter"), Err(ClaimError::Taken { .. })));
-        drop(claim);
-        assert!(!pid_file.exists());
         fs::create_dir(&pid_file).unwrap();
         let _claim = Claim::take(data.path(), "adapter").unwrap();
         assert!(pid_file.is_dir(), "nobody's files are removed");
+        assert!(matches!(Claim::take(data.path(), "adapter"), Err(ClaimError::Taken { .. })));
+    }
+
+    #[test]
+    fn links_in_the_files_places_lead_to_nothing_that_is_written() {
+        let data = tempfile::tempdir().unwrap();
+        let other = data.path().join("other");
+        fs::write(&other, "somebody's").unwrap();
+        for name in ["adapter.pid", "adapter-adapter.lock"] {
+            symlink(&other, data.path().join(name)).unwrap();
+        }
+        drop(Claim::take(data.path(), "adapter").unwrap());
+        assert_eq!(fs::read_to_string(&other).unwrap(), "somebody's");
     }
 
     /// Whoever opens a pipe waits for its other end.
