@@ -4,6 +4,7 @@
 //! have the names that this build knows for them, and their number otherwise.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use touchline_adapter::jobs::record::{USER, User};
 use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::message::decode::{Command, Event};
 use touchline_protocol::message::enums::{
@@ -76,10 +77,14 @@ fn entries<S: Serializer>(
     fields: &dyn Fields,
 ) -> Result<(), S::Error> {
     let mut outcome = Ok(());
+    // What a record's content is stands in front of it.
+    let mut is_user = false;
     fields.fields(&mut |field, value| {
         if outcome.is_ok() {
             let key = if field == "command" { "sender".to_owned() } else { camel_case(field) };
-            outcome = map.serialize_entry(&key, &OfValue { name, field, value });
+            is_user |=
+                field == "kind" && matches!(value, Value::Number(kind) if kind == u64::from(USER));
+            outcome = map.serialize_entry(&key, &OfValue { name, field, value, is_user });
         }
     });
     outcome
@@ -89,6 +94,8 @@ struct OfValue<'message> {
     name: &'static str,
     field: &'static str,
     value: Value<'message>,
+    /// It is of a record of a user of the jobs service.
+    is_user: bool,
 }
 
 impl Serialize for OfValue<'_> {
@@ -102,6 +109,7 @@ impl Serialize for OfValue<'_> {
             Value::Decimal(units) => serializer.collect_str(&Amount(units)),
             Value::Text(text) => serializer.serialize_str(text),
             Value::Bytes(bytes) => serializer.serialize_str(&base16ct::lower::encode_string(bytes)),
+            Value::Content(bytes) if self.is_user => user(serializer, bytes),
             Value::Content(bytes) => content(serializer, bytes),
             Value::Group(group) => {
                 let mut map = serializer.serialize_map(None)?;
@@ -110,6 +118,18 @@ impl Serialize for OfValue<'_> {
             }
         }
     }
+}
+
+/// A user without the hash of the password: what is printed gets into files and mails, and short passwords can be
+/// guessed by their hashes. Of what is no user nothing is known, so none of it is shown.
+fn user<S: Serializer>(serializer: S, bytes: &[u8]) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    if let Some(User { name, email, hash: _ }) = User::decode(bytes) {
+        map.serialize_entry("name", name)?;
+        map.serialize_entry("email", email)?;
+    }
+    map.serialize_entry("hash", "not shown")?;
+    map.end()
 }
 
 /// Bytes as a text where they are one, else in hex: either way all of them.
@@ -163,8 +183,30 @@ fn camel_case(field: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use touchline_adapter::jobs::record::JOB;
+    use touchline_protocol::message::command::PutRecord;
+    use touchline_protocol::message::decode;
     use touchline_protocol::message::event::OrderAccepted;
+    use touchline_protocol::message::with_bytes::RecordWrite;
     use touchline_protocol::units::{AccountId, OrderId, OrderListId};
+
+    #[test]
+    fn a_record_of_a_user_is_shown_without_the_hash_of_the_password() {
+        let shown = |kind, content: &[u8]| {
+            let put = PutRecord { kind, id: [1; 12], ..Default::default() };
+            let write = RecordWrite::new(put, content).unwrap();
+            let command = decode::command(write.as_bytes()).unwrap();
+            serde_json::to_string(&OfCommand(command)).unwrap()
+        };
+        let user = User { name: "Ada", email: "a@b.co", hash: "$argon2id$rest" }.encode();
+        let text = shown(USER, &user);
+        let expected = r#""content":{"name":"Ada","email":"a@b.co","hash":"not shown"}"#;
+        assert!(text.contains(expected) && !text.contains("argon2id"), "{text}");
+        let unreadable = shown(USER, b"\x02$argon2id$rest");
+        assert!(unreadable.contains(r#""content":{"hash":"not shown"}"#), "{unreadable}");
+        let other = shown(JOB, b"$argon2id$rest");
+        assert!(other.contains(r#""content":{"utf8":"$argon2id$rest"}"#), "{other}");
+    }
 
     #[test]
     fn an_event_has_its_fields_in_order_without_reserved_ones() {
