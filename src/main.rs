@@ -30,10 +30,11 @@ pub(crate) const NOT_AGAIN: u8 = 3;
 const OWN_RIGHTS: u32 = 0o700;
 
 /// Keeps a umask from taking this user's own rights to what a venue makes, which nobody means: its keys could not be
-/// read again. Gives the umask that there was, if it was such a one.
+/// read again. And from letting others write it: they could have a start refused, or an operator end the wrong process.
+/// Gives the umask that there was, if it took own rights.
 fn keep_own_rights() -> Option<u32> {
     let was = umask(Mode::empty());
-    umask(was & !Mode::RWXU);
+    umask((was & !Mode::RWXU) | Mode::WGRP | Mode::WOTH);
     (was.bits() & OWN_RIGHTS != 0).then(|| was.bits())
 }
 

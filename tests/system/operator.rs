@@ -172,3 +172,23 @@ fn a_umask_takes_nothing_from_the_venues_own_user() {
     up.signal(Signal::TERM);
     assert_eq!(up.wait_for_end().code(), Some(0));
 }
+
+/// A folder that was made for the venue lets others in, as most do.
+#[test]
+fn no_umask_lets_others_write_what_is_the_venues() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let data = folder.path().join("data");
+    fs::create_dir(&data).expect("the folder is ours");
+    let script = "umask 000; exec \"$0\" up --http 127.0.0.1:0 --data \"$1\" 2>&1";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_touchline")]).arg(&data);
+    let mut up = Process::of(&mut shell);
+    up.wait_for(0, "ready line", |line| line.trim() == "ready");
+    for entry in fs::read_dir(&data).expect("it is there") {
+        let path = entry.expect("it is read").path();
+        let mode = fs::metadata(&path).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o022, 0, "{}: {mode:o}", path.display());
+    }
+    up.signal(Signal::TERM);
+    assert_eq!(up.wait_for_end().code(), Some(0));
+}
