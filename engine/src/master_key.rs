@@ -4,10 +4,11 @@
 use crate::notice::alert;
 use crate::process::{check_new_log, has_log};
 use crate::recovery::put_whole;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::geteuid;
 use std::fs::DirBuilder;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::regular_file;
@@ -34,7 +35,9 @@ pub(crate) fn load(data: &Path) -> Result<MasterKey> {
         return Ok(key);
     }
     // Else the key would be there, and another one, when the log is brought back.
-    if !path.exists() {
+    if path.exists() {
+        check_not_planted(&path)?;
+    } else {
         check_new_log(data)?;
     }
     DirBuilder::new()
@@ -58,7 +61,21 @@ pub fn check_master_key(data: &Path) -> Result<()> {
         own(data)?;
     } else if path.exists() {
         MasterKey::load(&path)?;
+        check_not_planted(&path)?;
     }
+    Ok(())
+}
+
+/// A venue that is to be made takes a key that lies there, such as one that an interrupted start has left. Another
+/// user's would be known to him, and with it every secret of the venue.
+fn check_not_planted(path: &Path) -> Result<()> {
+    let owner = path.metadata().with_context(|| path.display().to_string())?.uid();
+    ensure!(
+        owner == geteuid().as_raw(),
+        "{} belongs to user {owner}, who knows it, and there is no venue yet that it is the key of: remove it, and \
+         a new one is made, or, if it is the one that you want, make it yours (chown)",
+        path.display()
+    );
     Ok(())
 }
 
@@ -97,5 +114,29 @@ fn leave_mark(data: &Path, key: &MasterKey) {
     let line = format!("{}\n", key.mark());
     if let Err(error) = put_whole(data, &path, line.as_bytes()) {
         alert!("engine: cannot write {}: {error}", path.display());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::chown;
+
+    /// Only who may give files away can try it.
+    #[test]
+    fn a_new_venue_takes_no_key_that_another_user_knows() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let data = tempfile::tempdir().unwrap();
+        let path = data.path().join(FILE);
+        let key = MasterKey::load_or_create(&path).unwrap();
+        chown(&path, Some(65_534), None).unwrap();
+        for refused in [load(data.path()).map(drop), check_master_key(data.path())] {
+            let refused = refused.unwrap_err().to_string();
+            assert!(refused.contains("belongs to user 65534, who knows it"), "{refused}");
+        }
+        chown(&path, Some(0), None).unwrap();
+        assert_eq!(load(data.path()).unwrap().mark(), key.mark());
     }
 }

@@ -23,11 +23,13 @@ use crate::recovery::{
 };
 use crate::snapshot::{SnapshotContent, SnapshotSchedule};
 use anyhow::{Context as _, Result, ensure};
+use rustix::process::geteuid;
 use signal_hook::consts::{SIGCHLD, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -131,6 +133,9 @@ pub fn run(options: EngineOptions) -> Result<()> {
          or the disk that it lies on",
         options.data.display()
     );
+    if let Some(doubt) = doubt_of_folder(&options.data) {
+        alert!("engine: {doubt}");
+    }
     let genesis = check_definition(&options.config, &options.data)?;
     if !has_log(&options.data)?
         && let Some(address) = options.config.gateway.tcp.0
@@ -351,6 +356,26 @@ pub fn check_data_path(data: &Path) -> Result<()> {
         socket.display()
     );
     Ok(())
+}
+
+/// Why others than this user have a venue's secrets in their hands: who may write its folder may put another master
+/// key, or a link, in a file's place. `None` where nobody else may, and where there is no folder yet.
+#[must_use]
+pub fn doubt_of_folder(data: &Path) -> Option<String> {
+    let (folder, found) = (data.display(), data.metadata().ok()?);
+    if found.mode() & 0o002 != 0 {
+        return Some(format!(
+            "everybody on this machine may write in {folder}, and so exchange the venue's keys: chmod o-w it"
+        ));
+    }
+    // Root may do so anyway.
+    let is_trusted = [geteuid().as_raw(), 0].contains(&found.uid());
+    (!is_trusted).then(|| {
+        format!(
+            "{folder} belongs to user {}, who may exchange the venue's keys: let it be this user's own (chown)",
+            found.uid()
+        )
+    })
 }
 
 /// The venue's definition as a start on this data folder takes it: that of a new venue is tried out, for a log

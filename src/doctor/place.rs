@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use touchline_engine::config::{EngineConfig, GatewayBackend, WindowPlace};
-use touchline_engine::{check_data_path, host, host::free_bytes};
+use touchline_engine::{check_data_path, doubt_of_folder, host, host::free_bytes};
 use touchline_protocol::log::place::SHARED_MEMORY;
 use touchline_protocol::log::{WINDOW_BYTES_AUTO, WINDOW_BYTES_MIN};
 
@@ -50,7 +50,10 @@ fn data_folder(data: &Path) -> Finding {
     }
     match check_data_path(data) {
         Err(error) => Finding::wrong(name, error.to_string(), ""),
-        Ok(()) => Finding::good(name, data.display().to_string()),
+        Ok(()) => match doubt_of_folder(data) {
+            Some(doubt) => Finding::could(name, doubt, "whoever may write there has the venue"),
+            None => Finding::good(name, data.display().to_string()),
+        },
     }
 }
 

@@ -1,7 +1,9 @@
 //! Starts that find no room, and starts that are refused.
 
 use super::*;
+use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use tempfile::TempDir;
 use touchline_protocol::log::place::LIVE_FOLDER;
 use touchline_protocol::log::reader::LogReader;
@@ -95,7 +97,7 @@ fn a_start_that_is_refused_closes_the_log() {
 fn a_log_that_cannot_be_looked_for_is_not_said_to_be_gone() {
     let folder = tempfile::tempdir().expect("a folder");
     assert!(!has_log(folder.path()).expect("it may be looked into"));
-    std::fs::write(folder.path().join(SEGMENT_FOLDER), "").expect("the folder is ours");
+    fs::write(folder.path().join(SEGMENT_FOLDER), "").expect("the folder is ours");
     for must_exist in [false, true] {
         let refused = run(EngineOptions { must_exist, ..options(&folder, 1, "") });
         let why = refused.expect_err("there is no folder of segments").to_string();
@@ -203,5 +205,28 @@ fn a_start_before_the_time_of_the_log_closes_it() {
         assert!(report.clean);
         let error = outcome.err().expect("the clock is behind").to_string();
         assert!(error.contains("--allow-clock-behind"), "{error}");
+    }
+}
+
+#[test]
+fn a_folder_that_others_may_write_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mode = |mode| {
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).expect("it is ours");
+    };
+    let told = || doubt_of_folder(folder.path());
+    for private in [0o700, 0o755, 0o775] {
+        mode(private);
+        assert_eq!(told(), None, "{private:o}");
+    }
+    for open in [0o777, 0o1777, 0o702] {
+        mode(open);
+        assert!(told().expect("anybody may write it").contains("everybody"), "{open:o}");
+    }
+    assert_eq!(doubt_of_folder(&folder.path().join("none")), None);
+    mode(0o755);
+    // Only who may give folders away can try the rest.
+    if chown(folder.path(), Some(65_534), None).is_ok() {
+        assert!(told().expect("it is another user's").contains("belongs to user 65534"));
     }
 }
