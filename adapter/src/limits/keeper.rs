@@ -178,13 +178,18 @@ impl KeyAddressesFile {
     /// in force; whoever starts without one has none.
     pub(super) fn read(&mut self, limits: &Limits) -> Result<bool, KeeperError> {
         let path = &self.path;
-        let stamp = fs::metadata(path).ok().map(|metadata| Stamp {
+        let metadata = fs::metadata(path);
+        // Something is there that the system does not show: reading it says what that is.
+        let is_hidden =
+            metadata.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::NotFound);
+        let stamp = metadata.ok().map(|metadata| Stamp {
             inode: metadata.ino(),
             bytes: metadata.len(),
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         });
         let is_same = stamp == self.seen;
-        if is_same && !self.is_unread {
+        let was_unread = self.is_unread;
+        if is_same && !was_unread && !is_hidden {
             return Ok(self.is_good);
         }
         (self.seen, self.is_good) = (stamp, false);
@@ -194,7 +199,7 @@ impl KeyAddressesFile {
                 // What the system refuses is told once and tried again; what the file is, is told always.
                 let is_the_systems = source.raw_os_error().is_some();
                 self.is_unread = is_the_systems;
-                if is_same && is_the_systems {
+                if is_same && was_unread && is_the_systems {
                     return Ok(false);
                 }
                 return Err(KeeperError::File { path: path.clone(), source });
@@ -251,9 +256,11 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::limits::LimitsConfig;
+    use crate::patience::eventually;
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     use std::fs::File;
     use std::net::IpAddr;
+    use std::os::unix::fs::symlink;
     use touchline_protocol::units::KeyId;
 
     fn limits() -> Arc<Limits> {
@@ -326,9 +333,11 @@ mod tests {
         let limits = limits();
         *limits.key_addresses_file() = Some(KeyAddressesFile::at(path.clone()));
         assert!(limits.refresh_key_addresses());
+        assert!(limits.refresh_key_addresses(), "it is as it was");
         assert!(!limits.allows_key(KeyId(1), client()));
         write_whole(&path, "1 10.0.0.1 198.51.100.0/24\n").unwrap();
         assert!(limits.refresh_key_addresses());
+        assert!(limits.refresh_key_addresses(), "it is as it was");
         assert!(limits.allows_key(KeyId(1), client()));
         write_whole(&path, "1 nowhere\n").unwrap();
         let mut fresh = KeyAddressesFile::at(path);
@@ -340,6 +349,41 @@ mod tests {
         }
         let start = Keeper::start(limits, folder.path(), "one");
         assert!(matches!(start, Err(KeeperError::KeyAddresses { .. })), "never without them");
+    }
+
+    /// Nobody need use a new key for that.
+    #[test]
+    fn lists_are_looked_after_while_the_adapter_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = limits();
+        let _keeper = Keeper::start(Arc::clone(&limits), folder.path(), "one").unwrap();
+        assert!(limits.allows_key(KeyId(1), client()));
+        write_whole(&folder.path().join(KEY_ADDRESSES_FILE), "1 10.0.0.1\n").unwrap();
+        assert!(eventually(|| !limits.allows_key(KeyId(1), client())), "nobody looks at them");
+    }
+
+    /// A link that leads to itself is one of the things that the system does not open.
+    #[test]
+    fn lists_that_the_system_does_not_let_be_read_are_told_once_and_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(KEY_ADDRESSES_FILE);
+        symlink(&path, &path).unwrap();
+        let limits = limits();
+        let mut file = KeyAddressesFile::at(path.clone());
+        let start = Keeper::start(Arc::clone(&limits), folder.path(), "one");
+        assert!(matches!(start, Err(KeeperError::File { .. })), "never without them");
+        assert!(matches!(file.read(&limits), Err(KeeperError::File { .. })));
+        for _ in 0..2 {
+            assert!(!file.read(&limits).unwrap(), "told already, and not what the file says");
+        }
+        // To who looks from outside nothing is another than it was.
+        fs::remove_file(&path).unwrap();
+        for _ in 0..2 {
+            assert!(file.read(&limits).unwrap());
+        }
+        write_whole(&path, "1 10.0.0.1\n").unwrap();
+        assert!(file.read(&limits).unwrap());
+        assert!(!limits.allows_key(KeyId(1), client()));
     }
 
     #[test]
@@ -379,6 +423,19 @@ mod tests {
         assert_eq!(limits.bans().end_ms(client(), now_ms()), Some(end_ms));
     }
 
+    /// It was left by an adapter that died while it wrote.
+    #[test]
+    fn what_stands_beside_the_bans_is_no_part_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("bans-one.new"), "198.51.100.9 1 5\n".repeat(100)).unwrap();
+        let limits = limits();
+        let keeper = Keeper::start(Arc::clone(&limits), folder.path(), "one").unwrap();
+        let end_ms = limits.ban(client(), now_ms());
+        drop(keeper);
+        let text = fs::read_to_string(folder.path().join("bans-one")).unwrap();
+        assert_eq!(text, format!("198.51.100.1 1 {end_ms}\n"));
+    }
+
     /// Whoever reads a pipe waits for a writer, who never comes.
     #[test]
     fn a_pipe_in_a_files_place_is_refused() {
@@ -394,7 +451,10 @@ mod tests {
     #[test]
     fn a_file_without_end_is_not_read() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("bans-one"), vec![b'\n'; FILE_BYTES_MAX + 1]).unwrap();
+        let bans = folder.path().join("bans-one");
+        fs::write(&bans, vec![b'\n'; FILE_BYTES_MAX]).unwrap();
+        assert!(Keeper::start(limits(), folder.path(), "one").is_ok(), "as long as may be");
+        fs::write(&bans, vec![b'\n'; FILE_BYTES_MAX + 1]).unwrap();
         let error = Keeper::start(limits(), folder.path(), "one").unwrap_err().to_string();
         assert!(error.contains("longer than"), "{error}");
     }
