@@ -148,6 +148,8 @@ mod tests {
         // Three days behind its end all is forgiven.
         let end = now - 1;
         assert_eq!(bans.ban(ip(1), end + 72 * HOUR - 1) - (end + 72 * HOUR - 1), 72 * HOUR);
+        let mut forgiven = Bans { by_address: [(ip(1), Ban { end_ms: end, times: 6 })].into() };
+        assert_eq!(forgiven.ban(ip(1), end + 72 * HOUR), end + 72 * HOUR + 2 * MINUTE_MS);
         let much_later = end + 300 * HOUR;
         assert_eq!(bans.ban(ip(1), much_later), much_later + 2 * MINUTE_MS);
     }
@@ -177,6 +179,15 @@ mod tests {
         assert!(bans.to_text().len() < FILE_BYTES_MAX);
         bans.ban(ip(most + 1), NOW + 500 * HOUR);
         assert_eq!(bans.by_address.len(), 1, "those that are long over go together");
+    }
+
+    #[test]
+    fn of_a_file_no_more_are_taken_than_are_remembered() {
+        let line = |number: u32| format!("{} 1 {}\n", ip(number), NOW + 1);
+        let text: String = (0..BANS_MAX as u32 + 2).map(line).collect();
+        assert!(text.len() < FILE_BYTES_MAX);
+        let (bans, bad_lines) = Bans::from_text(&text, NOW);
+        assert_eq!((bans.by_address.len(), bad_lines), (BANS_MAX, 2));
     }
 
     #[test]

@@ -74,6 +74,42 @@ fn used_weights_are_shown_per_limit() {
     assert_eq!(headers(&weights, &charge), shown);
 }
 
+/// The short name is that of one minute alone.
+#[test]
+fn other_windows_have_no_short_name() {
+    let of = |interval, interval_num| RequestLimit { interval, interval_num, ..per_minute(100) };
+    let limits = vec![of(Interval::Minute, 5), of(Interval::Second, 1), of(Interval::Hour, 1)];
+    let weights = Counts::new(limits, 4, 1).unwrap();
+    let names =
+        headers(&weights, &weights.charge(ip(1), 1, START)).into_iter().map(|(name, _)| name);
+    let expected = ["X-SVC-USED-WEIGHT-5M", "X-SVC-USED-WEIGHT-1S", "X-SVC-USED-WEIGHT-1H"];
+    assert_eq!(names.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn who_is_still_counted_by_a_longer_window_keeps_its_row() {
+    let raw = RequestLimit { counted: Counted::RawRequests, interval_num: 5, ..per_minute(2) };
+    let counts = Counts::new(vec![per_minute(10), raw], 1, 1).unwrap();
+    let begin = START.next_multiple_of(5 * MINUTE);
+    for _ in 0..2 {
+        assert_eq!(counts.charge(ip(1), 1, begin).exceeded, None);
+    }
+    // Another one looks for room in a minute in which the first one has used up no weight.
+    counts.charge(ip(2), 1, begin + MINUTE);
+    let exceeded = counts.charge(ip(1), 1, begin + MINUTE).exceeded.unwrap();
+    assert_eq!((exceeded.limit, exceeded.retry_after_s), (raw, 240));
+}
+
+/// Windows may be shorter than the minute by which refusals are counted.
+#[test]
+fn who_gets_the_row_of_another_has_none_of_its_refusals() {
+    let counts = Counts::new(vec![ten_seconds(1)], 1, 1).unwrap();
+    let refusals = |last, now| counts.charge(ip(last), 1, now).refusals;
+    assert_eq!([refusals(1, START), refusals(1, START), refusals(1, START)], [0, 1, 2]);
+    let later = START + 10_000;
+    assert_eq!([refusals(2, later), refusals(2, later)], [0, 1]);
+}
+
 #[test]
 fn of_two_broken_limits_the_later_end_is_told() {
     let weights = Counts::new(vec![ten_seconds(1), per_minute(1)], 4, 1).unwrap();
@@ -203,6 +239,7 @@ fn a_table_without_rows_still_limits() {
 fn unusable_limits_are_refused() {
     let error = Counts::<IpAddr>::new(vec![per_minute(1); 5], 1, 1).unwrap_err();
     assert_eq!(error, LimitsError::TooMany { count: 5 });
+    assert!(Counts::<IpAddr>::new(vec![per_minute(1); 4], 1, 1).is_ok(), "as many as there may be");
     let mut empty = per_minute(1);
     empty.interval_num = 0;
     let error = Counts::<IpAddr>::new(vec![per_minute(1), empty], 1, 1).unwrap_err();
