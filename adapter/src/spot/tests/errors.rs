@@ -1,13 +1,17 @@
 //! Every error that these endpoints give: the request, and status, code and text as literals.
 
-use touchline_protocol::message::command::{DefineSymbol, SYMBOL_ICEBERG, SYMBOL_QUOTE_QUANTITY};
+use touchline_protocol::message::command::{
+    DefineAsset, DefineSymbol, SYMBOL_ICEBERG, SYMBOL_QUOTE_QUANTITY,
+};
 use touchline_protocol::message::decode::Command;
 use touchline_protocol::message::enums::{RejectReason, Side};
-use touchline_protocol::text::SymbolName;
+use touchline_protocol::text::{AssetName, SymbolName};
+use touchline_protocol::units::AssetId;
 
 use super::fixture::{ALICES_KEY, NOW_MS, Site, body, open};
 use crate::http::Method::{self, Delete, Get, Post, Put};
 use crate::http::{Reply, Request};
+use crate::link::OrderCommand;
 use crate::views::fixture::{BOB, Log, ONE, btcusdt};
 
 /// Alice has order 1 (named c1), Bob order 2; FLEX takes icebergs and quote quantities.
@@ -399,10 +403,63 @@ fn placements_that_the_engine_never_sees() {
         ),
     ];
     for (query, code, message) in cases {
-        let reply = site.reply(site.signed(Post, "order", query));
-        assert_error(&reply, (400, *code, message), query);
+        for path in ["order", "order/test"] {
+            let reply = site.reply(site.signed(Post, path, query));
+            assert_error(&reply, (400, *code, message), query);
+        }
     }
     assert!(site.engine.seen.lock().unwrap().is_empty());
+}
+
+/// A LIMIT_MAKER has no timeInForce, and may be an iceberg all the same (facts §14).
+#[test]
+fn an_iceberg_that_only_rests_gets_to_the_engine() {
+    let site = site();
+    site.expect_reject(RejectReason::SymbolNotTrading, 0);
+    let query = "symbol=FLEX&side=BUY&type=LIMIT_MAKER&quantity=2&price=1&icebergQty=1";
+    site.reply(site.signed(Post, "order", query));
+    let OrderCommand::Place(order) = site.command() else { panic!("not a placement") };
+    assert_eq!((order.quantity, order.iceberg_quantity), (2 * ONE, ONE));
+}
+
+/// Prices and quote amounts are of the quote asset, quantities of the base asset.
+#[test]
+fn an_amount_has_no_more_digits_than_its_asset() {
+    let mut log = Log::venue();
+    for (id, name, precision) in [(3, "WHOLE", 0), (4, "CENT", 2)] {
+        let name = AssetName::new(name).unwrap();
+        log.done(Command::DefineAsset(&DefineAsset { name, precision, ..Default::default() }), id);
+    }
+    let coarse = DefineSymbol {
+        name: SymbolName::new("COARSE").unwrap(),
+        base: AssetId(3),
+        quote: AssetId(4),
+        order_types: 0xfe,
+        flags: SYMBOL_ICEBERG | SYMBOL_QUOTE_QUANTITY,
+        ..btcusdt()
+    };
+    log.done(Command::DefineSymbol(&coarse), 2);
+    let site = Site::new(log);
+    let precision = (400, -1111, "Precision is over the maximum defined for this asset.");
+    let stop_limit = "side=BUY&type=STOP_LOSS_LIMIT&timeInForce=GTC";
+    for query in [
+        format!("{stop_limit}&quantity=2.5&price=1&stopPrice=1"),
+        format!("{stop_limit}&quantity=2&price=1.001&stopPrice=1"),
+        format!("{stop_limit}&quantity=2&price=1&stopPrice=1.001"),
+        format!("{stop_limit}&quantity=2&price=1&stopPrice=1&icebergQty=0.1"),
+        "side=BUY&type=MARKET&quoteOrderQty=0.00000001".to_owned(),
+    ] {
+        let reply = site.reply(site.signed(Post, "order", &format!("symbol=COARSE&{query}")));
+        assert_error(&reply, precision, &query);
+    }
+    assert!(site.engine.seen.lock().unwrap().is_empty());
+    // Zeros behind the last digit are none.
+    site.expect_reject(RejectReason::SymbolNotTrading, 0);
+    let query = "quantity=2.0&price=1.010&stopPrice=1.02000000&icebergQty=1.000";
+    site.reply(site.signed(Post, "order", &format!("symbol=COARSE&{stop_limit}&{query}")));
+    let OrderCommand::Place(order) = site.command() else { panic!("not a placement") };
+    assert_eq!((order.quantity, order.iceberg_quantity), (2 * ONE, ONE));
+    assert_eq!((order.price, order.stop_price), (101 * ONE / 100, 102 * ONE / 100));
 }
 
 /// The table of all rejects is tested where it stands; here, that placements go through it.

@@ -300,7 +300,12 @@ fn order_counts_are_those_of_the_engines_windows() {
 
 #[test]
 fn lists_that_the_engine_never_sees() {
-    let site = Site::new(log());
+    let mut log = log();
+    let name = SymbolName::new("PLAIN").unwrap();
+    let plain = DefineSymbol { name, order_types: 0xfe, flags: SYMBOL_OCO, ..btcusdt() };
+    log.done(Command::DefineSymbol(&plain), 3);
+    let site = Site::new(log);
+    let stop_iceberg = "&stopLimitPrice=89&stopLimitTimeInForce=GTC&stopIcebergQty=1";
     let mandatory =
         |name| format!("Mandatory parameter '{name}' was not sent, was empty/null, or malformed.");
     let base = "symbol=OCO&side=SELL&quantity=2&price=110&stopPrice=90";
@@ -358,6 +363,16 @@ fn lists_that_the_engine_never_sees() {
             base.replace("OCO", "BTCUSDT"),
             -1013,
             "OCO orders are not supported for this symbol".to_owned(),
+        ),
+        (
+            format!("{}&limitIcebergQty=1", base.replace("OCO", "PLAIN")),
+            -1013,
+            "Iceberg orders are not supported for this symbol.".to_owned(),
+        ),
+        (
+            format!("{}{stop_iceberg}", base.replace("OCO", "PLAIN")),
+            -1013,
+            "Iceberg orders are not supported for this symbol.".to_owned(),
         ),
         (base.replace("OCO", "NONE"), -1121, "Invalid symbol.".to_owned()),
         (base.replace("SELL", "HOLD"), -1117, "Invalid side.".to_owned()),

@@ -7,6 +7,7 @@ use touchline_protocol::message::decode::Command;
 use touchline_protocol::message::enums::{Side, SymbolStatus};
 
 use super::fixture::{NOW_MS, Site, body, header, open};
+use super::past::swept;
 use crate::http::Method::Get;
 use crate::http::Reply;
 use crate::views::fixture::{ALICE, BOB, BTCUSDT, Log, ONE};
@@ -97,11 +98,24 @@ fn aggregate_trades_are_chosen_by_number_or_time() {
         ("&startTime=1700000041000&endTime=1700000041000", 1..2),
         ("&startTime=1699996499001&endTime=1700000099000", 0..3),
         ("&startTime=1700000099001", 0..0),
+        // Between two trades.
+        ("&startTime=1700000041001&endTime=1700000098999", 0..0),
+        ("&startTime=1700000041001&endTime=1700000041002&limit=1", 0..0),
     ] {
         let found = text(&site, "aggTrades", &format!("symbol=BTCUSDT{query}"));
         assert_eq!(found, format!("[{}]", entries[expected].join(",")), "{query}");
     }
     assert_eq!(text(&site, "aggTrades", "symbol=ETHBTC&fromId=1"), "[]");
+}
+
+#[test]
+fn the_trades_of_one_order_at_one_price_are_one_entry() {
+    let entry = format!(
+        r#"[{{"a":1,"p":"100.00000000","q":"0.03000000","f":1,"l":3,"T":{},"m":false,"M":true}}]"#,
+        NOW_MS - 1000 + 18
+    );
+    assert_eq!(text(&swept(), "aggTrades", "symbol=BTCUSDT"), entry);
+    assert_eq!(text(&swept(), "aggTrades", "symbol=BTCUSDT&fromId=1&limit=1"), entry);
 }
 
 #[test]
@@ -370,12 +384,13 @@ fn statistics_cover_24_hours() {
         log.trade(id, price, ONE);
     }
     log.rest(ALICE, Side::Buy, 7, 99 * ONE, 3 * ONE);
+    log.rest(BOB, Side::Sell, 8, 103 * ONE, ONE / 2);
     let site = Site::new(log);
     let traded = concat!(
         r#"{"symbol":"BTCUSDT","priceChange":"1.00000000","priceChangePercent":"1.000","#,
         r#""weightedAvgPrice":"100.50000000","prevClosePrice":"90.00000000","#,
         r#""lastPrice":"101.00000000","lastQty":"1.00000000","bidPrice":"99.00000000","#,
-        r#""bidQty":"3.00000000","askPrice":"0.00000000","askQty":"0.00000000","#,
+        r#""bidQty":"3.00000000","askPrice":"103.00000000","askQty":"0.50000000","#,
         r#""openPrice":"100.00000000","highPrice":"101.00000000","lowPrice":"100.00000000","#,
         r#""volume":"2.00000000","quoteVolume":"201.00000000","openTime":1699913700000,"#,
         r#""closeTime":1700000100000,"firstId":2,"lastId":3,"count":2}"#,

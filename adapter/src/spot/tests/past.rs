@@ -61,6 +61,7 @@ fn all_orders_are_chosen_by_number_or_time() {
         (format!("&endTime={third}&limit=2"), &[3, 5]),
         (format!("&startTime={second}&endTime={third}"), &[3, 5]),
         (format!("&startTime={second}&endTime={}", third - 1), &[3]),
+        (format!("&startTime={}&endTime={}", second + 1, third - 1), &[]),
         ("&endTime=5".to_owned(), &[]),
         (format!("&startTime={}", NOW_MS * 2), &[]),
         // The number wins.
@@ -75,6 +76,43 @@ fn all_orders_are_chosen_by_number_or_time() {
         body(&site.reply(site.signed_by(BOBS_KEY, Get, "allOrders", "symbol=ETHBTC"))),
         "[]"
     );
+}
+
+/// Four orders of Bob's in four seconds, of which the first three have ended, and three more in three, which rest.
+fn ended_and_open() -> Site {
+    let mut log = Log::venue_at((NOW_MS - 10_000) * 1_000_000);
+    for id in 1..=7 {
+        log.time_ns = (NOW_MS - 9000 + 1000 * id) * 1_000_000;
+        log.rest(BOB, Side::Buy, id, 100 * ONE, ONE / 1000);
+        if id <= 3 {
+            log.cancel(id, ONE / 10, id).unwrap();
+        }
+    }
+    Site::new(log)
+}
+
+/// Some of a page may have ended and some be open, and more of either than it holds.
+#[test]
+fn a_page_of_orders_takes_the_right_end_of_those_that_are_open() {
+    let site = ended_and_open();
+    let time = |id: u64| NOW_MS - 9000 + 1000 * id;
+    for (query, expected) in [
+        ("&orderId=4&limit=2".to_owned(), &[4, 5][..]),
+        ("&orderId=3&limit=2".to_owned(), &[3, 4]),
+        ("&orderId=1&limit=5".to_owned(), &[1, 2, 3, 4, 5]),
+        ("&limit=2".to_owned(), &[6, 7]),
+        ("&limit=5".to_owned(), &[3, 4, 5, 6, 7]),
+        (format!("&startTime={}&limit=2", time(4)), &[4, 5]),
+        (format!("&startTime={}&limit=3", time(3)), &[3, 4, 5]),
+        (format!("&endTime={}&limit=2", time(6)), &[5, 6]),
+        (format!("&endTime={}&limit=2", time(2)), &[1, 2]),
+        (format!("&endTime={}", time(1)), &[1]),
+        (format!("&endTime={}", time(2) - 1), &[1]),
+        (format!("&endTime={}", time(1) - 1), &[]),
+        (format!("&startTime={}&endTime={}", time(2), time(5)), &[2, 3, 4, 5]),
+    ] {
+        assert_eq!(values(&site, "allOrders", &query, "orderId"), expected, "{query}");
+    }
 }
 
 #[test]
@@ -109,14 +147,24 @@ fn own_trades_are_chosen_by_every_legal_set() {
         (format!("&endTime={third}"), &[1, 2, 3]),
         (format!("&endTime={}&limit=1", third - 1), &[2]),
         (format!("&startTime={second}&endTime={third}"), &[2, 3]),
+        (format!("&startTime={}&endTime={}", second + 1, third - 1), &[]),
+        (format!("&startTime={}", time_of(5) + 1), &[]),
         ("&endTime=5".to_owned(), &[]),
     ] {
         assert_eq!(values(&site, "myTrades", &query, "id"), expected, "{query}");
+        // Alice is on the other side of each, by an order whose number is one higher.
+        let query = format!("symbol=BTCUSDT{}", query.replace("orderId=5", "orderId=6"));
+        if !query.contains("orderId") {
+            let reply = site.reply(site.signed(Get, "myTrades", &query));
+            let list: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
+            let ids = list.as_array().unwrap().iter().map(|entry| entry["id"].as_u64().unwrap());
+            assert_eq!(ids.collect::<Vec<_>>(), expected, "{query} of Alice's");
+        }
     }
 }
 
 /// Alice's order 4, which has filled Bob's orders 1, 2 and 3.
-fn swept() -> Site {
+pub(super) fn swept() -> Site {
     let (price, each) = (100 * ONE, ONE / 100);
     let mut log = Log::venue_at((NOW_MS - 1000) * 1_000_000);
     (1..=3).for_each(|id| log.rest(BOB, Side::Sell, id, price, each));
@@ -338,6 +386,8 @@ fn all_lists_are_chosen_by_number_or_time() {
         ("fromId=3".to_owned(), 3..3),
         (format!("startTime={}", begin + 1), 1..3),
         (format!("endTime={}", begin + 1000), 0..2),
+        (format!("endTime={begin}"), 0..1),
+        (format!("endTime={}", begin - 1), 0..0),
         (format!("endTime={}&limit=1", begin + 1000), 1..2),
         (format!("startTime={}&endTime={}", begin + 1000, begin + 2000), 1..3),
     ] {

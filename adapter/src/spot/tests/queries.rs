@@ -1,15 +1,16 @@
 //! What the GET endpoints answer, as literal JSON.
 
 use touchline_protocol::message::command::{
-    DefineSymbol, EVERY, KEY_TRADE, KillAccount, RevokeKey, SYMBOL_ICEBERG, SYMBOL_OCO,
+    ACCOUNT_CAN_DEPOSIT, ACCOUNT_CAN_TRADE, ACCOUNT_CAN_WITHDRAW, CreateAccount, CreateKey,
+    DefineSymbol, EVERY, KEY_ALL, KEY_TRADE, KillAccount, RevokeKey, SYMBOL_ICEBERG, SYMBOL_OCO,
     SYMBOL_QUOTE_QUANTITY, SetFees, SetVenueFilters, SymbolFilters,
 };
 use touchline_protocol::message::decode::Command;
 use touchline_protocol::message::enums::{OrderType, Side, SymbolStatus};
-use touchline_protocol::text::SymbolName;
-use touchline_protocol::units::SymbolId;
+use touchline_protocol::text::{Name, SymbolName};
+use touchline_protocol::units::{AccountId, KeyId, SymbolId};
 
-use super::fixture::{BOBS_KEY, NOW_MS, Site, body, config, header, open};
+use super::fixture::{ALICES_KEY, BOBS_KEY, NOW_MS, Site, body, config, header, open};
 use crate::config::AdapterConfig;
 use crate::http::Method::{Delete, Get, Options, Post, Put};
 use crate::limits::LimitsConfig;
@@ -65,7 +66,7 @@ fn another_header_prefix_takes_the_place_of_the_default() {
     let mut request = site.signed(Get, "account", "");
     let reply = site.reply(request.clone());
     assert_eq!(reply.status, 401, "the default's key header is another header now");
-    let key = site.keys.api_key(super::fixture::ALICES_KEY);
+    let key = site.keys.api_key(ALICES_KEY);
     request.headers.push("x-test-apikey", key.as_bytes());
     let reply = site.reply(request);
     assert_eq!(reply.status, 200);
@@ -347,6 +348,22 @@ fn an_order_shows_what_it_was_placed_with() {
 }
 
 #[test]
+fn an_order_shows_what_was_filled_of_it_and_for_how_much() {
+    let mut log = Log::venue();
+    log.trade(1, 100 * ONE, ONE / 100);
+    let site = Site::new(log);
+    for (key, id) in [(BOBS_KEY, 1), (ALICES_KEY, 2)] {
+        let query = format!("symbol=BTCUSDT&orderId={id}");
+        let reply = site.reply(site.signed_by(key, Get, "order", &query));
+        let expected = concat!(
+            r#""origQty":"0.01000000","executedQty":"0.01000000","#,
+            r#""cummulativeQuoteQty":"1.00000000","status":"FILLED","#,
+        );
+        assert!(body(&reply).contains(expected), "{}", body(&reply));
+    }
+}
+
+#[test]
 fn filters_of_the_exchange_are_listed_when_they_are_set() {
     let mut log = Log::venue();
     let filters = SetVenueFilters { max_orders: 1000, max_algo_orders: 200, ..Default::default() };
@@ -387,6 +404,25 @@ fn an_account_shows_all_its_rates_and_whether_it_is_killed() {
 }
 
 #[test]
+fn an_account_shows_what_it_may_do_one_by_one() {
+    for (flags, expected) in [
+        (ACCOUNT_CAN_TRADE, r#""canTrade":true,"canWithdraw":false,"canDeposit":false,"#),
+        (ACCOUNT_CAN_WITHDRAW, r#""canTrade":false,"canWithdraw":true,"canDeposit":false,"#),
+        (ACCOUNT_CAN_DEPOSIT, r#""canTrade":false,"canWithdraw":false,"canDeposit":true,"#),
+    ] {
+        let mut log = Log::venue();
+        let name = Name::new("carol").unwrap();
+        let create = CreateAccount { name, flags, ..Default::default() };
+        log.done(Command::CreateAccount(&create), 3);
+        let key = CreateKey { account: AccountId(3), permissions: KEY_ALL, ..Default::default() };
+        log.done(Command::CreateKey(&key), 3);
+        let site = Site::new(log);
+        let reply = site.reply(site.signed_by(KeyId(3), Get, "account", ""));
+        assert!(body(&reply).contains(expected), "{}", body(&reply));
+    }
+}
+
+#[test]
 fn an_account_shows_every_asset() {
     let mut log = Log::venue();
     log.rest(BOB, Side::Sell, 1, 100 * ONE, 2 * ONE);
@@ -413,15 +449,11 @@ fn a_revoked_key_and_a_key_of_another_kind_read_nothing() {
     let mut log = Log::venue();
     let revoke = RevokeKey { key: BOBS_KEY, ..Default::default() };
     log.done(Command::RevokeKey(&revoke), 0);
-    let trade_only = touchline_protocol::message::command::CreateKey {
-        account: BOB,
-        permissions: KEY_TRADE,
-        ..Default::default()
-    };
+    let trade_only = CreateKey { account: BOB, permissions: KEY_TRADE, ..Default::default() };
     log.done(Command::CreateKey(&trade_only), 3);
     let site = Site::new(log);
     for key in [2, 3, 4] {
-        let key = touchline_protocol::units::KeyId(key);
+        let key = KeyId(key);
         let reply = site.reply(site.signed_by(key, Get, "account", ""));
         assert_eq!(
             (reply.status, body(&reply)),
@@ -429,7 +461,7 @@ fn a_revoked_key_and_a_key_of_another_kind_read_nothing() {
         );
     }
     // Of a kind that the contract does not name: who places orders may ask how many.
-    let of_a_trader = touchline_protocol::units::KeyId(3);
+    let of_a_trader = KeyId(3);
     let reply = site.reply(site.signed_by(of_a_trader, Get, "rateLimit/order", ""));
     assert_eq!(reply.status, 200, "{}", body(&reply));
     let reply = site.reply(site.signed_by(BOBS_KEY, Post, "order", "symbol=BTCUSDT"));
