@@ -194,6 +194,21 @@ mod tests {
         assert_eq!(longest.subject(&token, end_s), Err(Disbelief));
     }
 
+    /// Ours are far shorter, whoever they are for.
+    #[test]
+    fn a_token_that_is_too_long_is_not_looked_at() {
+        let bench = Bench::new();
+        let of_name =
+            |letters| bench.tokens.issue(SUBJECT, &"a".repeat(letters), bench.now_s).unwrap();
+        let room = TOKEN_BYTES_MAX - of_name(0).len();
+        let longest =
+            (room * 3 / 4 - 8..).map(of_name).take_while(|token| token.len() <= TOKEN_BYTES_MAX);
+        let longest = longest.last().unwrap();
+        assert!(longest.len() >= TOKEN_BYTES_MAX - 1, "{}", longest.len());
+        assert_eq!(bench.judge(&longest).as_deref(), Ok(SUBJECT));
+        assert_eq!(bench.judge(&of_name(room)), Err(Disbelief));
+    }
+
     #[test]
     fn a_token_tells_whose_it_is_until_it_ends() {
         let bench = Bench::new();

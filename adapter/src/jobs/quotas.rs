@@ -158,6 +158,82 @@ mod tests {
     }
 
     #[test]
+    fn a_client_is_told_how_much_it_has_left_and_until_when() {
+        let config = JobsConfig { requests_per_15_minutes: 2, ..JobsConfig::default() };
+        let quotas = Quotas::new(&config);
+        let told = |now_ms| {
+            let charge = quotas.request(IpAddr::from([198, 51, 100, 1]), now_ms).unwrap();
+            let mut reply = Reply::empty(200);
+            quotas.add_headers(&charge, now_ms, &mut reply);
+            let headers = reply.headers.iter().map(|(name, value)| format!("{name}: {value}"));
+            let retry_after_s = charge.exceeded.map(|exceeded| exceeded.retry_after_s);
+            (retry_after_s, headers.collect::<Vec<_>>())
+        };
+        let expected = |remaining: u64, reset_s: u64| {
+            vec![
+                "X-RateLimit-Limit: 2".to_owned(),
+                format!("X-RateLimit-Remaining: {remaining}"),
+                format!("X-RateLimit-Reset: {reset_s}"),
+            ]
+        };
+        let begin_s = (NOW_MS / 1000).next_multiple_of(900);
+        let (begin_ms, end_s) = (begin_s * 1000, begin_s + 900);
+        assert_eq!(told(begin_ms), (None, expected(1, end_s)));
+        assert_eq!(told(begin_ms + 1), (None, expected(0, end_s)));
+        assert_eq!(told(begin_ms + 1), (Some(900), expected(0, end_s)));
+        assert_eq!(told(begin_ms + 899_999), (Some(1), expected(0, end_s)));
+        assert_eq!(told(begin_ms + 900_000), (None, expected(1, end_s + 900)));
+        let unlimited = JobsConfig { requests_per_15_minutes: 0, ..config };
+        let quotas = Quotas::new(&unlimited);
+        assert_eq!(quotas.request(IpAddr::from([198, 51, 100, 1]), begin_ms), None);
+    }
+
+    #[test]
+    fn writes_are_counted_by_user_and_minute() {
+        let config = JobsConfig { writes_per_minute: 2, ..JobsConfig::default() };
+        let quotas = Quotas::new(&config);
+        let minute_ms = NOW_MS.next_multiple_of(60_000);
+        let refused = |user: u8, now_ms| match quotas.write_of([user; 12], now_ms) {
+            Ok(()) => None,
+            Err(Refusal::TooManyWrites { retry_after_s }) => Some(retry_after_s),
+            Err(other) => panic!("{other:?}"),
+        };
+        let all = [1, 1, 1, 2].map(|user| refused(user, minute_ms + 59_000));
+        assert_eq!(all, [None, None, Some(1), None]);
+        assert_eq!(refused(1, minute_ms + 60_000), None);
+        let unlimited = Quotas::new(&JobsConfig { writes_per_minute: 0, ..config });
+        assert!((0..1000).all(|_| unlimited.write_of([1; 12], minute_ms).is_ok()));
+    }
+
+    #[test]
+    fn attempts_are_counted_by_the_minute() {
+        let config = JobsConfig {
+            attempts_per_address: 1,
+            attempts_per_account: 1,
+            ..JobsConfig::default()
+        };
+        let quotas = Quotas::new(&config);
+        let (one, address) = (account(1), IpAddr::from([198, 51, 100, 1]));
+        let minute_ms = NOW_MS.next_multiple_of(60_000);
+        let retry_after_s = |attempt| match attempt {
+            Ok(()) => None,
+            Err(Refusal::TooManyAttempts { retry_after_s }) => Some(retry_after_s),
+            Err(other) => panic!("{other:?}"),
+        };
+        for (after_ms, expected) in [(0, None), (1, Some(60)), (59_001, Some(1)), (60_000, None)] {
+            let now_ms = minute_ms + after_ms;
+            assert_eq!(retry_after_s(quotas.attempt_from(address, now_ms)), expected);
+            assert_eq!(retry_after_s(quotas.attempt_at(one, address, now_ms)), expected);
+        }
+        // What failed a minute ago keeps nobody out either.
+        for _ in 0..=config.failures_per_account() {
+            quotas.login_failed(one, minute_ms);
+        }
+        assert_eq!(retry_after_s(quotas.login_to(one, minute_ms + 1)), Some(60));
+        assert_eq!(retry_after_s(quotas.login_to(one, minute_ms + 60_000)), None);
+    }
+
+    #[test]
     fn who_tries_an_account_keeps_out_himself_and_its_owner_only_from_many_addresses() {
         let config = JobsConfig::default();
         let quotas = Quotas::new(&config);

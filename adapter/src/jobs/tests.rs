@@ -19,7 +19,7 @@ use super::readers::LISTS_MAX;
 use super::record::{JOB, Job, Status, USER, id_text};
 use super::*;
 use crate::auth::keys::{FILE_NAME, KeyRing};
-use crate::http::{Headers, Method};
+use crate::http::{Headers, Method, Rest};
 use crate::limits::LimitsConfig;
 use crate::link::{Decision, Done, Doubt, NotSent, Outcome, RecordCommand, RecordTerminal};
 use crate::patience::{PATIENCE, eventually};
@@ -335,6 +335,16 @@ fn a_user_who_takes_none_of_his_long_lists_gets_only_so_many() {
     assert_eq!(list().status, 200);
 }
 
+/// How many jobs a list has, with all of its pieces, and how many it says.
+fn all_of(mut list: Reply) -> (usize, Option<u64>) {
+    let mut text = list.body.to_vec();
+    while let Some(piece) = list.rest.as_mut().and_then(Rest::next_piece) {
+        text.extend_from_slice(&piece);
+    }
+    let list: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    (list["jobs"].as_array().unwrap().len(), list["count"].as_u64())
+}
+
 #[test]
 fn whether_a_list_is_sent_in_pieces_goes_by_its_jobs() {
     let site = Site::new();
@@ -348,6 +358,7 @@ fn whether_a_list_is_sent_in_pieces_goes_by_its_jobs() {
     }
     let list = || site.ask(Method::Get, "/api/v1/jobs", "");
     assert!(list().rest.is_some(), "391 jobs");
+    assert_eq!(all_of(list()), (391, Some(391)));
     // Three are left that were made far apart from each other.
     delete(&site.views, JOB_ID, ADA);
     for number in (0..390).filter(|number| number % 130 != 65) {
@@ -355,6 +366,7 @@ fn whether_a_list_is_sent_in_pieces_goes_by_its_jobs() {
     }
     let reply = list();
     assert!(reply.rest.is_none() && body(&reply).ends_with(r#"],"count":3}"#), "{}", body(&reply));
+    assert_eq!(all_of(reply), (3, Some(3)));
     for number in (0..390).filter(|number| number % 130 == 65) {
         delete(&site.views, id(number), ADA);
     }

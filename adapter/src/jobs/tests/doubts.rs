@@ -54,6 +54,21 @@ fn while_no_engine_comes_back_jobs_are_shown_as_far_as_they_are_known_and_none_i
     }
 }
 
+/// The engine has decided, and the views are on their way there.
+#[test]
+fn who_has_written_sees_what_he_wrote_and_not_what_was_before() {
+    let site = Site::new();
+    site.expect(|_, _| decided(640, RecordTerminal::Put(RecordPut::default())));
+    assert_eq!(site.ask(Method::Post, JOBS, NEW).status, 200);
+    let list = send(&site, Method::Get, JOBS, "");
+    let own = send(&site, Method::Get, &format!("{JOBS}/{}", id_text(&[9; 12])), "");
+    assert!(is_waiting(&list) && is_waiting(&own));
+    put(&site.views, (JOB, [9; 12], ADA), 1, &job("ACME", Status::Pending));
+    site.views.arrive(Position(640));
+    assert_eq!(own.try_recv().unwrap().status, 200);
+    assert!(body(&list.try_recv().unwrap()).ends_with("],\"count\":2}"));
+}
+
 /// Also of a write of which this adapter knows nothing: another one sent it, or this one was started again since.
 #[test]
 fn a_job_is_denied_only_where_all_that_was_appended_is_known() {
