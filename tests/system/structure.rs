@@ -114,11 +114,13 @@ fn the_engine_knows_no_web() {
 
 #[test]
 fn the_two_services_of_the_adapter_do_not_meet() {
+    let mut looked_at = [0, 0];
     for (path, text) in sources() {
-        for (own, other) in [("spot", "jobs"), ("jobs", "spot")] {
+        for (index, (own, other)) in [("spot", "jobs"), ("jobs", "spot")].into_iter().enumerate() {
             let in_service = path.starts_with(&format!("adapter/src/{own}/"))
                 || path == format!("adapter/src/{own}.rs");
             if in_service {
+                looked_at[index] += 1;
                 for (number, line) in code_lines(&text) {
                     assert!(
                         !line.contains(&format!("{other}::")),
@@ -128,6 +130,7 @@ fn the_two_services_of_the_adapter_do_not_meet() {
             }
         }
     }
+    assert!(looked_at.iter().all(|files| *files > 10), "only {looked_at:?} files looked at");
 }
 
 #[test]
@@ -137,10 +140,12 @@ fn the_core_is_deterministic_by_construction() {
         assert!(text.lines().any(|line| line.trim() == attribute), "core lacks {attribute}");
     }
     let banned = ["std::", "f32", "f64", "HashMap", "HashSet", "Instant", "SystemTime"];
+    let mut looked_at = 0;
     for (path, text) in sources() {
         if !path.starts_with("engine/core/src/") || path.contains("test") {
             continue;
         }
+        looked_at += 1;
         for (number, line) in code_lines(before_tests(&text)) {
             for word in banned {
                 let found = words(line, word);
@@ -148,6 +153,7 @@ fn the_core_is_deterministic_by_construction() {
             }
         }
     }
+    assert!(looked_at > 30, "only {looked_at} files looked at");
 }
 
 /// True when `line` contains `word` where no longer name goes on in front of it.

@@ -14,6 +14,9 @@ use crate::patience::Wait;
 
 const ACCIDENTS: [Accident; 3] = [Accident::PowerCut, Accident::Death, Accident::WindowRemoved];
 
+/// Calls to the disk that every start makes, at the least: each accident has to come at so many.
+const CALLS_LEAST: u64 = 2;
+
 /// A folder that an engine is to start on.
 struct Situation {
     name: &'static str,
@@ -158,8 +161,10 @@ fn try_all(make: impl Fn(bool) -> Situation) {
     let disks: &[bool] = if is_whole() { &[true, false] } else { &[false] };
     for &is_direct in disks {
         let situation = make(is_direct);
+        let name = situation.name;
         let mut starts = 0;
         for accident in ACCIDENTS {
+            let mut cut_off_ones = 0;
             for first in 0.. {
                 let after_one = situation.place.copy();
                 let mut known = situation.known.clone();
@@ -170,9 +175,17 @@ fn try_all(make: impl Fn(bool) -> Situation) {
                 if !came {
                     break;
                 }
+                cut_off_ones += 1;
             }
+            println!("{name}: {cut_off_ones} starts were cut off by {accident:?}");
+            assert!(
+                cut_off_ones >= CALLS_LEAST,
+                "{name}: {accident:?} came at {cut_off_ones} calls"
+            );
         }
-        println!("{}: {starts} starts after two accidents", situation.name);
+        println!("{name}: {starts} starts after two accidents");
+        let least = ACCIDENTS.len() as u64 * CALLS_LEAST;
+        assert!(starts >= least, "{name}: {starts} starts after two accidents");
     }
 }
 
