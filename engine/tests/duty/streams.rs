@@ -12,14 +12,16 @@ use touchline_protocol::message::command::{
     CommandHeader, LOGON_ACCOUNT_EVENTS, LOGON_CANCEL_ON_DISCONNECT, Logon, MassCancel, NewOrder,
 };
 use touchline_protocol::message::decode::{Event, EventBuffer, disclose};
-use touchline_protocol::message::enums::{CancelScope, Lane, RejectReason, Role, Side};
+use touchline_protocol::message::enums::{
+    CancelScope, Lane, RejectReason, Role, Side, TimeInForce,
+};
 use touchline_protocol::message::event::{
     ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, SessionStarted,
 };
 use touchline_protocol::message::stream::Logout;
 use touchline_protocol::ring::MessageBuffer;
 use touchline_protocol::text::Name;
-use touchline_protocol::units::{Epoch, KeyId, Position, Sequence, SessionId, SymbolId};
+use touchline_protocol::units::{AccountId, Epoch, KeyId, Position, Sequence, SessionId, SymbolId};
 
 /// One stream session, as the gateway sees it.
 pub(super) struct Stream {
@@ -227,6 +229,80 @@ fn a_full_reply_ring_takes_no_command_and_no_answer_is_lost() {
         }
     }
     assert_eq!(answered, sent);
+}
+
+/// An answer has room for its end alone: of what was in front of that a notice stands there.
+#[test]
+fn what_is_missing_of_an_answer_is_told_in_front_of_its_end() {
+    let mut venue = Venue::new("", "");
+    let mut stream = open(&mut venue, "one", 1, 0);
+    let ioc = TimeInForce::Ioc.to_wire();
+    let order = NewOrder { time_in_force: ioc, ..limit(0, Side::Buy, 10, 1) };
+    let mut sent = 0;
+    for _ in 0..40 {
+        while stream.send(&mut venue, order) {
+            sent += 1;
+        }
+        for _ in 0..200 {
+            venue.duty.turn();
+        }
+    }
+    let mut told = Vec::new();
+    let wait = Wait::begin();
+    loop {
+        wait.go_on("there are ever more replies");
+        let replies = read(&mut venue);
+        venue.settle();
+        if replies.is_empty() {
+            break;
+        }
+        told.extend(replies);
+    }
+    let (mut gaps, mut behind) = (0, Position(0));
+    assert_eq!(told.len(), 2 * sent);
+    for (pair, sequence) in told.chunks(2).zip(1..) {
+        let [(first, front), (last, end)] = pair else { unreachable!() };
+        assert_eq!((last.sequence, first.position), (Sequence(sequence), last.position));
+        assert!(last.flags & ENVELOPE_TERMINAL != 0 && first.flags & ENVELOPE_TERMINAL == 0);
+        assert!(matches!(end.event(), Ok(Event::OrderResult(_))), "{end:?}");
+        match front.event() {
+            Ok(Event::OrderAccepted(_)) => {}
+            Ok(Event::Gap(gap)) => {
+                assert_eq!(gap.from, behind, "from what was told last on");
+                gaps += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+        behind = last.position;
+    }
+    assert!(gaps > 0, "the ring was never so full");
+}
+
+/// As over rings: a venue does not tell its traders whom they trade with.
+#[test]
+fn each_side_of_a_trade_is_told_its_own_over_sockets_too() {
+    let mut venue = Venue::new("", "");
+    let mut maker = open(&mut venue, "maker", 1, 0);
+    let mut taker = open(&mut venue, "taker", 2, 0);
+    assert!(maker.send(&mut venue, limit(0, Side::Sell, 100, 1)));
+    venue.settle();
+    assert!(taker.send(&mut venue, limit(0, Side::Buy, 100, 1)));
+    venue.settle();
+    let told = read(&mut venue);
+    let trade_of = |stream: &Stream| {
+        let own = told.iter().filter(|(one, _)| one.session == stream.started.session);
+        let mut trades = own.filter_map(|(_, event)| match event.event() {
+            Ok(Event::Trade(trade)) => Some(*trade),
+            _ => None,
+        });
+        let trade = trades.next().expect("it is told of the trade");
+        assert!(trades.next().is_none(), "and once");
+        (trade.maker_account, trade.taker_account)
+    };
+    let [of_maker, of_taker] = [&maker, &taker].map(|stream| stream.started.account);
+    assert_ne!(of_maker, of_taker);
+    assert_eq!(trade_of(&maker), (of_maker, AccountId::UNDISCLOSED));
+    assert_eq!(trade_of(&taker), (AccountId::UNDISCLOSED, of_taker));
 }
 
 #[test]
