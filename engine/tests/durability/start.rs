@@ -228,7 +228,12 @@ fn after_a_clean_end() {
 #[test]
 fn what_is_only_in_the_page_cache_is_made_durable_before_anything_is_built_on_it() {
     let mut crossed = 0;
-    for seed in 0..10 {
+    for seed in 0.. {
+        // The keeper may wake by itself and begin the write earlier; where much else runs it does so often.
+        if seed >= 10 && crossed > 0 {
+            break;
+        }
+        assert!(seed < 200, "no case went on in another file");
         let mut random = Random::new(seed);
         let place = Place::new(SimDisk::new(seed, false));
         let mut venue = place.open();
@@ -258,6 +263,4 @@ fn what_is_only_in_the_page_cache_is_made_durable_before_anything_is_built_on_it
         place.cut_power();
         place.open().history.check(&records);
     }
-    // The keeper may wake by itself and begin the write earlier.
-    assert!(crossed > 0, "no case went on in another file");
 }
