@@ -392,6 +392,24 @@ mod tests {
         assert!(error.contains("\"limit\"") && error.contains("TAKE_PROFIT_LIMIT"), "{error}");
     }
 
+    /// Another one could be asked for by nobody.
+    #[test]
+    fn a_symbol_has_a_name_that_a_request_may_have() {
+        let named = |name: &str| {
+            let text = format!("[[symbols]]\nname = \"{name}\"\nbase = \"A\"\nquote = \"B\"\n");
+            let config: EngineConfig = toml::from_str(&(ASSETS.to_owned() + &text)).unwrap();
+            Genesis::new(&config).map(|_| ()).map_err(|error| error.to_string())
+        };
+        for name in ["A", "A-B_C.9", "ABCDEFGHIJKLMNOPQRST"] {
+            assert_eq!(named(name), Ok(()));
+        }
+        for name in ["", "ab", "ABc", "aBC", "A B", "A/B", "\u{c4}B", "ABCDEFGHIJKLMNOPQRSTU"] {
+            let error = named(name).expect_err(name);
+            let expected = "1 to 20 characters of A-Z, 0-9, -, _ and .";
+            assert!(error.contains(expected) && error.contains(name), "{name}: {error}");
+        }
+    }
+
     #[test]
     fn every_filter_of_the_file_reaches_the_core() {
         let keys = "price_min = \"1\"\nprice_max = \"2\"\ntick_size = \"3\"\n\
