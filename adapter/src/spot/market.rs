@@ -92,12 +92,11 @@ pub(super) fn exchange_information(intake: &Intake<'_>) -> Result<Reply, ApiErro
 
 /// The symbols that are asked for, all of them without a wish, in order of definition.
 fn symbols(venue: &Venue, wanted: Option<&[&str]>) -> Result<Vec<Symbol>, ApiError> {
-    if wanted.is_some_and(|names| names.iter().any(|name| venue.symbol_named(name).is_none())) {
-        return Err(ApiError::invalid_symbol());
-    }
-    let is_wanted =
-        |symbol: &&venue::Symbol| wanted.is_none_or(|names| names.contains(&symbol.name.as_str()));
-    Ok(venue.symbols().iter().filter(is_wanted).map(|found| symbol(venue, found)).collect())
+    let wanted = match wanted {
+        Some(names) => venue.symbols_named(names).ok_or(ApiError::invalid_symbol())?,
+        None => venue.symbols().iter().collect(),
+    };
+    Ok(wanted.into_iter().map(|found| symbol(venue, found)).collect())
 }
 
 fn symbol(venue: &Venue, symbol: &venue::Symbol) -> Symbol {

@@ -72,6 +72,17 @@ pub struct SymbolFacts {
     pub flags: u8,
 }
 
+/// The symbols of these names, in order of definition: one look for each name. There may be thousands of either, and
+/// the views are held.
+fn found<'a>(
+    names: &[&str],
+    find: impl FnMut(&str) -> Option<&'a Symbol>,
+) -> Option<Vec<&'a Symbol>> {
+    let mut symbols: Vec<_> = names.iter().copied().map(find).collect::<Option<_>>()?;
+    symbols.sort_unstable_by_key(|symbol| symbol.id);
+    Some(symbols)
+}
+
 /// What the venue trades.
 #[derive(Debug, Clone, Default)]
 pub struct Venue {
@@ -119,6 +130,12 @@ impl Venue {
     pub fn symbol_named(&self, name: &str) -> Option<&Symbol> {
         let id = self.symbols_by_name.get(&SymbolName::new(name)?)?;
         self.symbol(*id)
+    }
+
+    /// The symbols with these names, in order of definition. `None` if one does not exist.
+    #[must_use]
+    pub fn symbols_named(&self, names: &[&str]) -> Option<Vec<&Symbol>> {
+        found(names, |name| self.symbol_named(name))
     }
 
     /// What it takes to read an order on the symbol with this name.
@@ -189,5 +206,38 @@ impl Venue {
     pub(super) const fn set_filters(&mut self, set: &SetVenueFilters) {
         self.max_orders = set.max_orders;
         self.max_algo_orders = set.max_algo_orders;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_are_found_by_one_look_for_each_name_and_come_in_order_of_definition() {
+        let symbol = |id| Symbol {
+            id: SymbolId(id),
+            name: SymbolName::new(&format!("S{id}")).unwrap(),
+            base: AssetId(0),
+            quote: AssetId(1),
+            status: SymbolStatus::Trading,
+            order_types: 0,
+            flags: 0,
+            permissions: 0,
+            filters: SymbolFilters::default(),
+            book: Book::default(),
+        };
+        let symbols: Vec<_> = (0..1000).map(symbol).collect();
+        let names: Vec<_> = (0..1000).rev().map(|id| format!("S{id}")).collect();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let mut looks = 0;
+        let of_name = |name: &str| name[1..].parse().ok().and_then(|id: usize| symbols.get(id));
+        let found = found(&names, |name| {
+            looks += 1;
+            of_name(name)
+        });
+        assert_eq!(looks, 1000);
+        assert!(found.unwrap().into_iter().eq(&symbols));
+        assert_eq!(super::found(&["S5", "S1000"], of_name), None);
     }
 }

@@ -124,15 +124,11 @@ fn gathered<T, W>(
             let symbol = state.venue.symbol_named(one).ok_or(ApiError::invalid_symbol())?;
             return Ok((Gathered::One(look(state, symbol)), whole(state)?));
         }
-        let is_unknown = |name: &&str| state.venue.symbol_named(name).is_none();
-        if several.iter().flatten().any(is_unknown) {
-            return Err(ApiError::invalid_symbol());
-        }
-        let is_wanted = |symbol: &&Symbol| {
-            several.as_ref().is_none_or(|names| names.contains(&symbol.name.as_str()))
+        let wanted = match &several {
+            Some(names) => state.venue.symbols_named(names).ok_or(ApiError::invalid_symbol())?,
+            None => state.venue.symbols().iter().collect(),
         };
-        let wanted = state.venue.symbols().iter().filter(is_wanted);
-        let found = wanted.filter_map(|symbol| look(state, symbol)).collect();
+        let found = wanted.into_iter().filter_map(|symbol| look(state, symbol)).collect();
         Ok((Gathered::Several(found), whole(state)?))
     })
 }
