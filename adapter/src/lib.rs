@@ -8,6 +8,7 @@ mod clock;
 pub mod config;
 pub mod documentation;
 pub mod front;
+mod halving;
 pub mod history;
 pub mod http;
 pub mod jobs;

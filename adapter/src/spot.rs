@@ -11,6 +11,7 @@ mod document;
 mod forms;
 mod ids;
 mod intake;
+mod long;
 mod market;
 mod market_data;
 mod names;
@@ -41,6 +42,7 @@ use crate::views::doubts::{Owner, Unsettled};
 use crate::views::{NotReached, Views};
 pub use document::document;
 use intake::Intake;
+use long::Readers;
 use report::Report;
 use routes::{Handler, Serve};
 pub use routes::{Operation, Parameter, operations};
@@ -85,6 +87,8 @@ struct Shared {
     keys: KeyRing,
     limits: Arc<Limits>,
     streams: Streams,
+    /// Who is being sent long lists.
+    readers: Arc<Readers>,
     config: SpotConfig,
     key_header: String,
 }
@@ -106,6 +110,7 @@ impl Spot {
             keys: KeyRing::new(keys),
             limits,
             streams: Streams::default(),
+            readers: long::readers(),
             key_header: format!("{}-APIKEY", config.header_prefix),
             config,
         };

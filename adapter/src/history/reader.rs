@@ -12,6 +12,7 @@ use std::sync::Arc;
 use super::HistoryError;
 use super::rows::{Key, Row, Rows};
 use super::store::{Batch, StoreReader};
+use crate::halving;
 
 /// Which way a range is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,19 +190,13 @@ impl Reader {
         if is_before(&row) {
             return Ok(None);
         }
-        let Some((mut low, _)) = self.edge::<R>(group, whole, Direction::Forward)? else {
+        let Some((low, _)) = self.edge::<R>(group, whole, Direction::Forward)? else {
             return Ok(None);
         };
-        // What is below `low` is before; what is from `high` on is not, and begins with `found`.
-        let (mut high, mut found) = (last, last);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.edge::<R>(group, middle..=high - 1, Direction::Forward)? {
-                Some((id, row)) if is_before(&row) => low = id + 1,
-                Some((id, _)) => (high, found) = (middle, id),
-                None => high = middle,
-            }
-        }
-        Ok(Some(found))
+        halving::first_not(low, last, |ids| {
+            let first = self.edge::<R>(group, ids, Direction::Forward)?;
+            Ok(first.map(|(id, row)| (id, is_before(&row))))
+        })
+        .map(Some)
     }
 }

@@ -10,6 +10,7 @@ use touchline_protocol::message::command::{
 use touchline_protocol::units::{AccountId, KeyId};
 
 use super::Shared;
+use super::long::Readers;
 use super::routes::{self, Handler};
 use super::streams::Streams;
 use crate::api_error::ApiError;
@@ -88,6 +89,11 @@ impl<'a> Intake<'a> {
     /// The user data stream handles.
     pub(super) const fn streams(&self) -> &Streams {
         &self.shared.streams
+    }
+
+    /// Who is being sent long lists.
+    pub(super) const fn readers(&self) -> &Arc<Readers> {
+        &self.shared.readers
     }
 
     /// When the engine was last alive; see [`Views::alive_ms`](crate::views::Views::alive_ms).

@@ -7,16 +7,17 @@ pub(super) mod past;
 use touchline_protocol::message::command::{
     ACCOUNT_CAN_DEPOSIT, ACCOUNT_CAN_TRADE, ACCOUNT_CAN_WITHDRAW,
 };
-use touchline_protocol::text::ClientOrderId;
-use touchline_protocol::units::OrderId;
+use touchline_protocol::text::{ClientOrderId, SymbolName};
+use touchline_protocol::units::{AccountId, OrderId};
 
 use super::intake::Intake;
 use super::market::order_count_limits;
 use super::responses::{Account, Balance, Decimal, Order, RateLimit, UsedRateLimit};
-use super::{ORDER_BYTES, json, json_list, names};
+use super::{json, long, names};
 use crate::api_error::ApiError;
 use crate::http::Reply;
 use crate::parameters::{ParameterError, Parameters};
+use crate::shares::Share;
 use crate::views::{orders, state::State};
 
 /// Commission rates are 10⁻⁸, the account shows 1/10000 (facts §4).
@@ -67,24 +68,31 @@ pub(super) fn order(intake: &Intake<'_>) -> Result<Reply, ApiError> {
 pub(super) fn open_orders(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let name = intake.parameters.symbol("symbol")?;
     let account = intake.signed()?.caller.account;
-    let orders = intake.read(|state| {
-        let symbol = match name {
-            Some(name) => {
-                Some(state.venue.symbol_named(name).ok_or(ApiError::invalid_symbol())?.id)
-            }
-            None => None,
-        };
-        let mut orders: Vec<_> = match symbol {
-            Some(symbol) => state.orders.open_on(account, symbol).cloned().collect(),
-            None => state.orders.open_of(account).cloned().collect(),
-        };
-        orders.sort_by_key(|order| (order.time_ms, order.symbol, order.order_id));
-        let names =
-            |order: &orders::Order| state.venue.symbol(order.symbol).map(|found| found.name);
-        let named = orders.into_iter().map(|order| (names(&order).unwrap_or_default(), order));
-        Ok::<_, ApiError>(named.collect::<Vec<_>>())
+    let (mut orders, leave) = intake.read(|state| match name {
+        Some(name) => {
+            let symbol = state.venue.symbol_named(name).ok_or(ApiError::invalid_symbol())?.id;
+            copied(state, intake, || state.orders.open_on(account, symbol, 0..=u64::MAX))
+        }
+        None => copied(state, intake, || state.orders.open_of(account)),
     })?;
-    json_list(ORDER_BYTES, orders.iter().map(|(symbol, order)| full_order(symbol.as_str(), order)))
+    orders.sort_by_key(|(_, order)| (order.time_ms, order.symbol, order.order_id));
+    long::list(orders, leave, |(symbol, order), to| {
+        long::write(&full_order(symbol.as_str(), order), to)
+    })
+}
+
+type Named = (SymbolName, orders::Order);
+
+/// Some of the caller's open orders with the names of their symbols, and leave to list them.
+fn copied<'a, O: Iterator<Item = &'a orders::Order>>(
+    state: &State,
+    intake: &Intake<'_>,
+    open: impl Fn() -> O,
+) -> Result<(Vec<Named>, Option<Share<AccountId>>), ApiError> {
+    let leave = long::leave(intake.readers(), intake.caller()?.account, open())?;
+    let name = |order: &orders::Order| state.venue.symbol(order.symbol).map(|found| found.name);
+    let named = open().map(|order| (name(order).unwrap_or_default(), order.clone()));
+    Ok((named.collect(), leave))
 }
 
 /// GET /rateLimit/order: the order counts that are limited.

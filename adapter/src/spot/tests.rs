@@ -6,6 +6,7 @@ mod failures;
 mod fixture;
 mod limits;
 mod lists;
+mod long;
 mod market_data;
 mod order_of_checks;
 mod orders;

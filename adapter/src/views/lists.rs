@@ -2,6 +2,8 @@
 //! fold.
 
 use std::collections::{BTreeSet, HashMap};
+use std::convert::Infallible;
+use std::ops::RangeInclusive;
 
 use touchline_protocol::message::enums::{ListOrderStatus, ListStatusType};
 use touchline_protocol::text::ClientOrderId;
@@ -9,6 +11,7 @@ use touchline_protocol::units::{AccountId, OrderId, OrderListId, SymbolId};
 
 use super::accounts::next;
 use super::error::{FoldError, same};
+use crate::halving::first_not;
 use crate::history::rows::ListRow;
 
 /// Two orders of which one cancels the other (spot contract §2 Order list).
@@ -86,6 +89,12 @@ impl OrderList {
     }
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Looks at an open list by its number, of this thread.
+    pub(crate) static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
 /// All open lists.
 #[derive(Debug, Clone, Default)]
 pub struct Lists {
@@ -105,6 +114,8 @@ impl Lists {
     /// The open list with this number.
     #[must_use]
     pub fn get(&self, list: OrderListId) -> Option<&OrderList> {
+        #[cfg(test)]
+        LOOKS.set(LOOKS.get() + 1);
         self.lists.get(&list)
     }
 
@@ -113,10 +124,31 @@ impl Lists {
         self.lists.values()
     }
 
-    /// The account's open lists, by number.
-    pub fn open_of(&self, account: AccountId) -> impl Iterator<Item = &OrderList> {
-        let ids = self.by_account.get(&account).into_iter().flatten();
-        ids.filter_map(|id| self.lists.get(id))
+    /// The account's open lists whose numbers are in `ids`, by number.
+    pub fn open_of(
+        &self,
+        account: AccountId,
+        ids: RangeInclusive<u64>,
+    ) -> impl DoubleEndedIterator<Item = &OrderList> {
+        // The numbers of lists count up from 0, in half of the range.
+        let id = |id: u64| OrderListId(i64::try_from(id).unwrap_or(i64::MAX));
+        let ids = id(*ids.start())..=id(*ids.end());
+        let own = self.by_account.get(&account);
+        let ids = own.into_iter().flat_map(move |own| own.range(ids.clone()));
+        ids.filter_map(|id| self.get(*id))
+    }
+
+    /// The number of the first of the account's open lists that was placed at a moment or behind it: they count up with
+    /// time.
+    #[must_use]
+    pub fn first_since(&self, account: AccountId, time_ms: u64) -> Option<u64> {
+        let number =
+            |list: &OrderList| (list.order_list_id.0.cast_unsigned(), list.time_ms < time_ms);
+        let mut open = self.open_of(account, 0..=u64::MAX);
+        let (last, false) = open.next_back().map(number)? else { return None };
+        let low = open.next().map_or(last, |list| number(list).0);
+        let first = |ids| Ok::<_, Infallible>(self.open_of(account, ids).next().map(number));
+        first_not(low, last, first).ok()
     }
 
     /// The account's open list under this name, on any symbol: the one that was placed last.
@@ -244,7 +276,10 @@ mod tests {
             lists.place(named(id, name)).unwrap();
         }
         let open = |lists: &Lists, account| -> Vec<i64> {
-            lists.open_of(AccountId(account)).map(|list| list.order_list_id.0).collect()
+            lists
+                .open_of(AccountId(account), 0..=u64::MAX)
+                .map(|list| list.order_list_id.0)
+                .collect()
         };
         let named_list = |lists: &Lists, account, name| {
             let name = ClientOrderId::new(name).unwrap();
@@ -316,5 +351,27 @@ mod tests {
         assert_eq!(OrderList::of_row(0, &row), Some(expected));
         lists.close(ended(1)).unwrap();
         assert_eq!(lists.open().count(), 0);
+    }
+
+    #[test]
+    fn the_first_list_since_a_moment_is_found_in_a_few_looks() {
+        let mut lists = Lists::default();
+        for id in 0..1000 {
+            lists.place(OrderList { time_ms: 7 + id / 2, ..list(id.cast_signed()) }).unwrap();
+        }
+        for id in (0..1000).filter(|id| id % 3 != 0) {
+            lists.close(ended(id)).unwrap();
+        }
+        for time_ms in 0..520 {
+            let (before, first) = (LOOKS.get(), lists.first_since(AccountId(1), time_ms));
+            let looks = LOOKS.get() - before;
+            assert!(looks < 20, "{looks} looks at lists");
+            let expected =
+                lists.open_of(AccountId(1), 0..=u64::MAX).find(|list| list.time_ms >= time_ms);
+            assert_eq!(first, expected.map(|list| list.order_list_id.0.cast_unsigned()));
+        }
+        let some = lists.open_of(AccountId(1), 100..=105).map(|list| list.order_list_id.0);
+        assert_eq!(some.collect::<Vec<_>>(), [102, 105]);
+        assert_eq!(lists.first_since(AccountId(2), 0), None);
     }
 }

@@ -3,6 +3,8 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
+use std::convert::Infallible;
+use std::ops::RangeInclusive;
 
 use rustc_hash::FxHashMap;
 use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, TimeInForce};
@@ -10,6 +12,7 @@ use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{AccountId, OrderId, OrderListId, SymbolId, TradeId};
 
 use super::error::FoldError;
+use crate::halving::first_not;
 use crate::history::rows::OrderRow;
 
 /// What an order got as the aggressor from one resting order.
@@ -156,6 +159,12 @@ impl Order {
 
 type Key = (SymbolId, OrderId);
 
+#[cfg(test)]
+thread_local! {
+    /// Looks at an open order by its number, of this thread.
+    pub(crate) static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
 /// An open order, and what the store knows of it.
 #[derive(Debug, Clone)]
 struct Open {
@@ -185,6 +194,8 @@ impl Orders {
     /// The open order with this number.
     #[must_use]
     pub fn get(&self, symbol: SymbolId, order: OrderId) -> Option<&Order> {
+        #[cfg(test)]
+        LOOKS.set(LOOKS.get() + 1);
         self.orders.get(&(symbol, order)).map(|open| &open.order)
     }
 
@@ -206,17 +217,42 @@ impl Orders {
     }
 
     /// The account's open orders, by symbol and number.
-    pub fn open_of(&self, account: AccountId) -> impl Iterator<Item = &Order> {
-        let keys = self.by_account.get(&account).into_iter().flatten();
+    pub fn open_of(&self, account: AccountId) -> impl DoubleEndedIterator<Item = &Order> {
+        self.within(account, (SymbolId(0), OrderId(0))..=(SymbolId(u32::MAX), OrderId(u64::MAX)))
+    }
+
+    /// The account's open orders on one symbol whose numbers are in `ids`, by number.
+    pub fn open_on(
+        &self,
+        account: AccountId,
+        symbol: SymbolId,
+        ids: RangeInclusive<u64>,
+    ) -> impl DoubleEndedIterator<Item = &Order> {
+        let keys = (symbol, OrderId(*ids.start()))..=(symbol, OrderId(*ids.end()));
+        self.within(account, keys)
+    }
+
+    fn within(
+        &self,
+        account: AccountId,
+        keys: RangeInclusive<Key>,
+    ) -> impl DoubleEndedIterator<Item = &Order> {
+        let own = self.by_account.get(&account);
+        let keys = own.into_iter().flat_map(move |own| own.range(keys.clone()));
         keys.filter_map(|key| self.get(key.0, key.1))
     }
 
-    /// The account's open orders on one symbol, by number.
-    pub fn open_on(&self, account: AccountId, symbol: SymbolId) -> impl Iterator<Item = &Order> {
-        let all = (symbol, OrderId(0))..=(symbol, OrderId(u64::MAX));
-        let keys =
-            self.by_account.get(&account).into_iter().flat_map(move |keys| keys.range(all.clone()));
-        keys.filter_map(|key| self.get(key.0, key.1))
+    /// The number of the first of the account's open orders on a symbol that was placed at a moment or behind it: they
+    /// count up with time.
+    #[must_use]
+    pub fn first_since(&self, account: AccountId, symbol: SymbolId, time_ms: u64) -> Option<u64> {
+        let number = |order: &Order| (order.order_id.0, order.time_ms < time_ms);
+        let mut open = self.open_on(account, symbol, 0..=u64::MAX);
+        let (last, false) = open.next_back().map(number)? else { return None };
+        let low = open.next().map_or(last, |order| order.order_id.0);
+        let first =
+            |ids| Ok::<_, Infallible>(self.open_on(account, symbol, ids).next().map(number));
+        first_not(low, last, first).ok()
     }
 
     pub(super) fn accept(&mut self, order: Order) -> Result<(), FoldError> {
@@ -419,10 +455,12 @@ mod tests {
             orders.open_of(AccountId(1)).map(|order| (order.symbol.0, order.order_id.0)).collect()
         };
         assert_eq!(keys(&orders), [(2, 1), (3, 1), (3, 2)]);
-        let on: Vec<_> =
-            orders.open_on(AccountId(1), SYMBOL).map(|order| order.order_id.0).collect();
+        let on: Vec<_> = orders
+            .open_on(AccountId(1), SYMBOL, 0..=u64::MAX)
+            .map(|order| order.order_id.0)
+            .collect();
         assert_eq!(on, [1, 2]);
-        assert_eq!(orders.open_on(AccountId(9), SYMBOL).count(), 0);
+        assert_eq!(orders.open_on(AccountId(9), SYMBOL, 0..=u64::MAX).count(), 0);
         orders.close(SYMBOL, OrderId(1));
         assert_eq!(keys(&orders), [(2, 1), (3, 2)]);
         orders.close(SYMBOL, OrderId(3));

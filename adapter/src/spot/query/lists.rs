@@ -9,7 +9,7 @@ use crate::parameters::ParameterError;
 use crate::spot::intake::Intake;
 use crate::spot::report::listed;
 use crate::spot::responses::{CancelReport, OrderList};
-use crate::spot::{ORDER_BYTES, json, json_list, names};
+use crate::spot::{json, long, names};
 use crate::views::lists;
 use crate::views::state::{Sought, State};
 
@@ -50,11 +50,13 @@ pub(in crate::spot) fn one(intake: &Intake<'_>) -> Result<Reply, ApiError> {
 /// GET /openOrderList: oldest first.
 pub(in crate::spot) fn open(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let account = intake.signed()?.caller.account;
-    let lists: Vec<_> = intake.read(|state| {
-        let lists = state.lists.open_of(account);
-        lists.map(|list| (*list, symbol_of(state, list))).collect()
-    });
-    json_list(ORDER_BYTES, lists.iter().map(|(list, symbol)| shown(list, symbol.as_str())))
+    let (lists, leave) = intake.read(|state| {
+        let open = || state.lists.open_of(account, 0..=u64::MAX);
+        let leave = long::leave(intake.readers(), account, open())?;
+        let lists: Vec<_> = open().map(|list| (*list, symbol_of(state, list))).collect();
+        Ok::<_, ApiError>((lists, leave))
+    })?;
+    long::list(lists, leave, |(list, symbol), to| long::write(&shown(list, symbol.as_str()), to))
 }
 
 pub(super) fn symbol_of(state: &State, list: &lists::OrderList) -> SymbolName {

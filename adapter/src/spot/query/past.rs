@@ -1,7 +1,8 @@
 //! GET /allOrders, GET /allOrderList and GET /myTrades (spot contract §4, facts §7): what an account has
 //! done, from the history and from what is still open.
 
-use std::ops::ControlFlow;
+use std::convert::Infallible;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use touchline_protocol::text::AssetName;
 use touchline_protocol::units::{AccountId, OrderId, SymbolId};
@@ -55,6 +56,40 @@ impl Wanted {
         }
     }
 
+    /// The numbers that may be asked for; `None` for none. `first_since` tells the first number of a moment or behind it.
+    fn ids<E>(
+        &self,
+        first_since: impl Fn(u64) -> Result<Option<u64>, E>,
+    ) -> Result<Option<RangeInclusive<u64>>, E> {
+        let whole = u64::MAX;
+        Ok(match (self.from, self.span.start, self.span.end) {
+            (Some(from), _, _) => Some(from..=whole),
+            (None, Some(start), _) => first_since(start)?.map(|first| first..=whole),
+            (None, None, Some(end)) => match first_since(end.saturating_add(1))? {
+                Some(behind) => behind.checked_sub(1).map(|last| 0..=last),
+                None => Some(0..=whole),
+            },
+            (None, None, None) => Some(0..=whole),
+        })
+    }
+
+    /// As many of what is open as a page can hold: `since` tells the first number of a moment or behind it, `within` what
+    /// has a number in a range, in order.
+    fn open<'a, T: 'a, O: DoubleEndedIterator<Item = &'a T>>(
+        &self,
+        since: impl Fn(u64) -> Option<u64>,
+        within: impl FnOnce(RangeInclusive<u64>) -> O,
+        is_wanted: impl Fn(&T) -> bool,
+    ) -> Vec<&'a T> {
+        let Ok(ids) = self.ids(|moment| Ok::<_, Infallible>(since(moment)));
+        let Some(ids) = ids else { return Vec::new() };
+        let open = within(ids);
+        match self.direction() {
+            Direction::Forward => open.take_while(|one| is_wanted(one)).take(self.limit).collect(),
+            Direction::Backward => open.rev().take(self.limit).collect(),
+        }
+    }
+
     /// A page of what has ended, in the history, together with what is open, in memory: lowest number
     /// first. Both count up with time.
     fn page<T>(&self, ended: Vec<(u64, T)>, open: Vec<(u64, T)>) -> Vec<T> {
@@ -76,20 +111,7 @@ impl Wanted {
         time_ms: impl Fn(&R) -> u64,
     ) -> Result<Vec<(u64, R)>, HistoryError> {
         let first_since = |moment: u64| reader.first_not::<R>(group, |row| time_ms(row) < moment);
-        let whole = u64::MAX;
-        let ids = match (self.from, self.span.start, self.span.end) {
-            (Some(from), _, _) => from..=whole,
-            (None, Some(start), _) => match first_since(start)? {
-                Some(first) => first..=whole,
-                None => return Ok(Vec::new()),
-            },
-            (None, None, Some(end)) => match first_since(end.saturating_add(1))? {
-                Some(0) => return Ok(Vec::new()),
-                Some(behind) => 0..=behind - 1,
-                None => 0..=whole,
-            },
-            (None, None, None) => 0..=whole,
-        };
+        let Some(ids) = self.ids(first_since)? else { return Ok(Vec::new()) };
         let mut page = Vec::new();
         reader.scan::<R>(group, ids, self.direction(), |id, row| {
             if !self.wants(id, time_ms(&row)) || page.len() == self.limit {
@@ -132,13 +154,12 @@ fn open_orders(
     symbol: SymbolId,
     wanted: &Wanted,
 ) -> Vec<(u64, Order)> {
-    let open = state.orders.open_on(account, symbol);
-    let open = open.filter(|order| wanted.wants(order.order_id.0, order.time_ms));
-    let mut open: Vec<_> = open.collect();
-    if wanted.direction() == Direction::Backward {
-        open.drain(..open.len().saturating_sub(wanted.limit));
-    }
-    open.truncate(wanted.limit);
+    let orders = &state.orders;
+    let open = wanted.open(
+        |moment| orders.first_since(account, symbol, moment),
+        |ids| orders.open_on(account, symbol, ids),
+        |order: &Order| wanted.wants(order.order_id.0, order.time_ms),
+    );
     open.into_iter().map(|order| (order.order_id.0, order.clone())).collect()
 }
 
@@ -154,8 +175,12 @@ pub(in crate::spot) fn lists(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let wanted = Wanted { from, span, limit };
     let (reader, open) = intake.read(|state| {
         let id = |list: &OrderList| list.order_list_id.0.cast_unsigned();
-        let open = state.lists.open_of(account).filter(|list| wanted.wants(id(list), list.time_ms));
-        let open = open.map(|list| (id(list), *list)).collect();
+        let open = wanted.open(
+            |moment| state.lists.first_since(account, moment),
+            |ids| state.lists.open_of(account, ids),
+            |list: &OrderList| wanted.wants(id(list), list.time_ms),
+        );
+        let open = open.into_iter().map(|list| (id(list), *list)).collect();
         Ok::<_, HistoryError>((state.history.reader()?, open))
     })?;
     let list = |(id, row): (u64, ListRow)| Some((id, OrderList::of_row(id, &row)?));

@@ -1,0 +1,96 @@
+//! Answers that may be so long that nobody else could be served until they are made, or that they would fill the
+//! memory of an adapter: lists of what an account has open, which are written as the client takes them. Used by the
+//! handlers of `query`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Serialize;
+use touchline_protocol::units::AccountId;
+
+use super::queued_in_vain;
+use crate::api_error::ApiError;
+use crate::http::{Reply, Rest};
+use crate::shares::{Share, Shares};
+
+/// Entries of a list that are written at once: some 0.1 ms. A list of no more has a length and no chunks.
+pub(super) const PIECE: usize = 200;
+
+/// Longer lists that one account may be sent at the same time, however slowly it takes them. Each holds a copy of
+/// what it lists, so all accounts' lists together hold at most so many copies of what is open on the venue.
+pub(super) const LISTS_MAX: usize = 4;
+
+/// The long lists under way, by account.
+pub(super) type Readers = Shares<AccountId>;
+
+/// None yet.
+pub(super) fn readers() -> Arc<Readers> {
+    Shares::new(usize::MAX, LISTS_MAX)
+}
+
+/// Leave to be sent a list of what `entries` gives: to be asked for before they are copied. Looks at no more of them
+/// than tell a long list from others.
+///
+/// # Errors
+/// When the account is being sent as many long lists as it may; it may try again.
+pub(super) fn leave(
+    readers: &Arc<Readers>,
+    account: AccountId,
+    mut entries: impl Iterator,
+) -> Result<Option<Share<AccountId>>, ApiError> {
+    match entries.nth(PIECE) {
+        None => Ok(None),
+        Some(_) => readers.take(account).map(Some).ok_or_else(queued_in_vain),
+    }
+}
+
+/// The reply that lists `entries`, each as `write` writes it. A long list keeps its leave until it has been sent or
+/// given up.
+pub(super) fn list<E: Send + 'static>(
+    entries: Vec<E>,
+    leave: Option<Share<AccountId>>,
+    write: impl Fn(&E, &mut Vec<u8>) -> Result<(), ApiError> + Send + 'static,
+) -> Result<Reply, ApiError> {
+    let mut entries = entries.into_iter();
+    let mut body = vec![b'['];
+    write_piece(&mut entries, &mut body, &write)?;
+    if entries.len() == 0 {
+        body.push(b']');
+        return Ok(Reply::json(200, body));
+    }
+    let mut left = Some((entries, leave));
+    let rest = Rest::new(move || {
+        let (entries, _leave) = left.as_mut()?;
+        let mut piece = vec![b','];
+        // What was begun cannot become a refusal: a list that is cut off is no JSON, which its client sees.
+        if write_piece(entries, &mut piece, &write).is_err() {
+            left = None;
+            return None;
+        }
+        if entries.len() == 0 {
+            left = None;
+            piece.push(b']');
+        }
+        Some(Bytes::from(piece))
+    });
+    Ok(Reply::json(200, body).followed_by(rest))
+}
+
+fn write_piece<E>(
+    entries: &mut std::vec::IntoIter<E>,
+    to: &mut Vec<u8>,
+    write: &impl Fn(&E, &mut Vec<u8>) -> Result<(), ApiError>,
+) -> Result<(), ApiError> {
+    for (index, entry) in entries.by_ref().take(PIECE).enumerate() {
+        if index > 0 {
+            to.push(b',');
+        }
+        write(&entry, to)?;
+    }
+    Ok(())
+}
+
+/// Writes an entry of a list.
+pub(super) fn write(entry: &impl Serialize, to: &mut Vec<u8>) -> Result<(), ApiError> {
+    serde_json::to_writer(to, entry).map_err(|_| ApiError::unknown())
+}
