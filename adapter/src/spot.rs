@@ -42,7 +42,7 @@ use crate::views::doubts::{Owner, Unsettled};
 use crate::views::{NotReached, Views};
 pub use document::document;
 use intake::Intake;
-use long::Readers;
+use long::{Readers, Steps};
 use report::Report;
 use routes::{Handler, Serve};
 pub use routes::{Operation, Parameter, operations};
@@ -236,6 +236,8 @@ fn is_not_there(refusal: &ApiError) -> bool {
 enum Next {
     /// The answer.
     Reply(Reply),
+    /// What leads to the answer, step by step.
+    Steps(Steps),
     /// A command, whose outcome is the answer.
     Submit(Box<Submission>),
 }
@@ -272,7 +274,7 @@ impl Exchange {
                 Some(unsettled) => self.run_when_settled(&unsettled),
                 None => self.run_when_current(),
             },
-            Serve::FromViews(_) => self.run_when_current(),
+            Serve::FromViews(_) | Serve::InSteps(_) => self.run_when_current(),
         }
     }
 
@@ -361,8 +363,17 @@ impl Exchange {
     fn proceed(self, next: Result<Next, ApiError>) {
         match next {
             Ok(Next::Reply(reply)) => self.answer(Ok(reply)),
+            Ok(Next::Steps(steps)) => self.step(steps),
             Ok(Next::Submit(submission)) => self.submit(*submission),
             Err(error) => self.answer(Err(error)),
+        }
+    }
+
+    /// Others have their turn between one step and the next.
+    fn step(self, mut steps: Steps) {
+        match steps() {
+            Some(outcome) => self.answer(outcome),
+            None => self.resume(move |exchange| exchange.step(steps)),
         }
     }
 
@@ -392,7 +403,9 @@ impl Exchange {
             NotReached::Stopped { .. } => ApiError::disconnected(),
             NotReached::Behind { .. } => match self.route.handler.serve {
                 Serve::ByEngine(_) => queued_in_vain(),
-                Serve::AtOnce(_) | Serve::FromViews(_) => ApiError::engine_timeout(),
+                Serve::AtOnce(_) | Serve::FromViews(_) | Serve::InSteps(_) => {
+                    ApiError::engine_timeout()
+                }
             },
         }
     }
@@ -409,6 +422,7 @@ impl Exchange {
         let intake = Intake::new(&self.shared, self.route, &self.request, self.address)?;
         match self.route.handler.serve {
             Serve::AtOnce(answer) | Serve::FromViews(answer) => answer(&intake).map(Next::Reply),
+            Serve::InSteps(begin) => begin(&intake).map(Next::Steps),
             Serve::ByEngine(command) => {
                 command(&intake).map(|submission| Next::Submit(Box::new(submission)))
             }

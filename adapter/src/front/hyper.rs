@@ -216,7 +216,11 @@ impl Connection {
                     self.make_way().await;
                     return Ok(reply);
                 }
-                (Ok(answer), _) => answer,
+                (Ok(answer), _) => {
+                    // Work in steps would else have the worker to itself until its end.
+                    tokio::task::yield_now().await;
+                    answer
+                }
                 (Err(TryRecvError::Empty), Ok(())) => {
                     self.ready_in_a_row.set(0);
                     receiver.await.map_err(|_| Fault::Abandoned)?

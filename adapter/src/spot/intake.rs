@@ -20,6 +20,7 @@ use crate::limits::Limits;
 use crate::parameters::{ParameterError, Parameters};
 use crate::route::{Route, Security};
 use crate::timing;
+use crate::views::Views;
 use crate::views::state::State;
 
 /// Longest API key that is looked at, in characters; genuine ones have 64.
@@ -94,6 +95,11 @@ impl<'a> Intake<'a> {
     /// Who is being sent long lists.
     pub(super) const fn readers(&self) -> &Arc<Readers> {
         &self.shared.readers
+    }
+
+    /// The views, for what is looked at when the request has been read.
+    pub(super) fn views(&self) -> Arc<Views> {
+        Arc::clone(&self.shared.views)
     }
 
     /// When the engine was last alive; see [`Views::alive_ms`](crate::views::Views::alive_ms).

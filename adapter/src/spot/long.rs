@@ -1,6 +1,6 @@
 //! Answers that may be so long that nobody else could be served until they are made, or that they would fill the
-//! memory of an adapter: lists of what an account has open, which are written as the client takes them. Used by the
-//! handlers of `query`.
+//! memory of an adapter: lists of what an account has open, which are written as the client takes them, and tickers
+//! of all symbols, which are gathered in steps. Used by the handlers of `query` and `market_data`.
 
 use std::sync::Arc;
 
@@ -88,6 +88,35 @@ fn write_piece<E>(
         write(&entry, to)?;
     }
     Ok(())
+}
+
+/// An answer that is made in steps, each of a millisecond or so, between which others have their turn. `None` of a step
+/// says that there is more to do.
+pub(super) type Steps = Box<dyn FnMut() -> Option<Result<Reply, ApiError>> + Send>;
+
+/// Steps that show `all`, so many at once: `write` adds those that it is given to the list, and begins it.
+pub(super) fn steps<E: Send + 'static>(
+    all: Vec<E>,
+    at_once: usize,
+    mut write: impl FnMut(&[E], &mut Vec<u8>) -> Result<(), ApiError> + Send + 'static,
+) -> Steps {
+    let (mut from, mut body) = (0, Vec::new());
+    Box::new(move || {
+        let end = all.len().min(from + at_once);
+        if let Err(refusal) = write(&all[from..end], &mut body) {
+            return Some(Err(refusal));
+        }
+        from = end;
+        if from < all.len() {
+            return None;
+        }
+        let mut body = std::mem::take(&mut body);
+        if body.is_empty() {
+            body.push(b'[');
+        }
+        body.push(b']');
+        Some(Ok(Reply::json(200, body)))
+    })
 }
 
 /// Writes an entry of a list.

@@ -5,6 +5,7 @@
 use std::sync::LazyLock;
 
 use super::intake::{self, Intake};
+use super::long::Steps;
 use super::{Submission, cancel, forms, market, market_data, place, query, streams};
 use crate::api_error::ApiError;
 use crate::http::Method::{self, Delete, Get, Post, Put};
@@ -38,11 +39,13 @@ pub(super) enum Serve {
     AtOnce(fn(&Intake<'_>) -> Result<Reply, ApiError>),
     /// From the views, once they hold all that was acknowledged when the request arrived.
     FromViews(fn(&Intake<'_>) -> Result<Reply, ApiError>),
+    /// As [`Serve::FromViews`], but in steps: what it looks at grows with the venue. Of open routes.
+    InSteps(fn(&Intake<'_>) -> Result<Steps, ApiError>),
     /// From what the engine decides about a command.
     ByEngine(fn(&Intake<'_>) -> Result<Submission, ApiError>),
 }
 
-use Serve::{AtOnce, ByEngine, FromViews};
+use Serve::{AtOnce, ByEngine, FromViews, InSteps};
 
 /// One operation as a client sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,7 +177,7 @@ fn market_data() -> Vec<Route<Handler>> {
     let by_key = (Security::MarketData, Weight::Fixed(5));
     let ticker = |path, without, parameters, serve| {
         let by_symbol = (Security::None, Weight::BySymbol { with: 1, without });
-        row(Get, path, by_symbol, parameters, FromViews(serve))
+        row(Get, path, by_symbol, parameters, serve)
     };
     let which = &["symbol", "symbols"];
     let in_full = &["symbol", "symbols", "type"];
@@ -201,9 +204,9 @@ fn market_data() -> Vec<Route<Handler>> {
             market_data::klines,
         ),
         get("/api/v3/avgPrice", open(1), &["symbol!"], market_data::average_price),
-        ticker("/api/v3/ticker/24hr", 40, in_full, market_data::statistics),
-        ticker("/api/v3/ticker/price", 2, which, market_data::price),
-        ticker("/api/v3/ticker/bookTicker", 2, which, market_data::book_ticker),
+        ticker("/api/v3/ticker/24hr", 40, in_full, InSteps(market_data::statistics)),
+        ticker("/api/v3/ticker/price", 2, which, FromViews(market_data::price)),
+        ticker("/api/v3/ticker/bookTicker", 2, which, FromViews(market_data::book_ticker)),
     ]
 }
 

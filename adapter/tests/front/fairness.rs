@@ -46,6 +46,18 @@ impl Gate {
     }
 }
 
+/// Work that goes on with itself at once; its first step holds the worker.
+fn step(gate: Arc<Gate>, number: usize, done: Completion) {
+    if number == 0 {
+        gate.hold();
+    }
+    gate.paths.lock().unwrap().push("step".to_owned());
+    if number == PIECES {
+        return done.send(Reply::empty(200));
+    }
+    done.resume(move |done| step(gate, number + 1, done));
+}
+
 /// The gate as a service.
 struct Gated(Arc<Gate>);
 
@@ -54,6 +66,9 @@ impl Service for Gated {
         let gate = Arc::clone(&self.0);
         if request.path == "/gate" {
             gate.hold();
+        }
+        if request.path == "/steps" {
+            return step(gate, 0, done);
         }
         let is_long = request.path == "/long";
         gate.paths.lock().unwrap().push(request.path);
@@ -115,4 +130,25 @@ fn a_long_body_makes_way_for_others() {
     assert_eq!(other.answer().status, 200);
     let before = gate.before_other();
     assert!(before < 12, "{before} pieces came first");
+}
+
+#[test]
+fn work_in_steps_makes_way_for_others() {
+    let (gate, reached, open) = Gate::new();
+    let config = FrontConfig::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let front = Front::start(config, Arc::new(Gated(gate.clone()))).unwrap();
+    let mut greedy = Client::connect(front.local_addr());
+    let mut other = Client::connect(front.local_addr());
+    for client in [&mut greedy, &mut other] {
+        client.send(get("/ready"));
+        assert_eq!(client.answer().status, 200);
+    }
+    greedy.send(get("/steps"));
+    reached.recv_timeout(PATIENCE).unwrap();
+    other.send(get("/other"));
+    open.send(()).unwrap();
+    assert_eq!(other.answer().status, 200);
+    assert_eq!(greedy.answer().status, 200);
+    let before = gate.before_other();
+    assert!(before < 12, "{before} steps came first");
 }

@@ -4,22 +4,27 @@ use serde::Serialize;
 use touchline_protocol::message::command::SymbolFilters;
 use touchline_protocol::units::{SymbolId, UNITS_PER_WHOLE};
 
+use super::of_named;
 use super::responses::{AveragePrice, BookTicker, Percent, PriceTicker, Statistics, Sum};
-use super::{now_ms, of_named};
 use crate::api_error::ApiError;
 use crate::history::statistics::{SymbolHistory, Window};
 use crate::history::{Market, Reader};
 use crate::http::Reply;
 use crate::parameters::ParameterError;
 use crate::spot::intake::Intake;
+use crate::spot::long::{self, Steps};
 use crate::spot::responses::Decimal;
 use crate::spot::{TRADE_BYTES, json, json_list, names};
+use crate::views::Views;
 use crate::views::book::Level;
 use crate::views::state::State;
 use crate::views::venue::Symbol;
 
 /// Length of the rolling window, ms.
 const WINDOW_MS: u64 = 86_400_000;
+
+/// Symbols whose statistics are gathered at once: each takes some 10 to 100 µs.
+const STATISTICS_AT_ONCE: usize = 32;
 
 /// Minutes of the average price where no filter of the symbol looks at one (facts §6).
 const AVERAGE_MINUTES: u32 = 5;
@@ -47,23 +52,44 @@ const fn average_minutes(filters: &SymbolFilters) -> u32 {
     }
 }
 
-pub(in crate::spot) fn statistics(intake: &Intake<'_>) -> Result<Reply, ApiError> {
+/// Each symbol takes a search among its trades and a look at a hundred candles, so of many they are gathered in steps:
+/// each of these shows one moment.
+pub(in crate::spot) fn statistics(intake: &Intake<'_>) -> Result<Steps, ApiError> {
     // The only one there is, so that nothing depends on whether it is sent.
     intake.parameters.choice("type", &names::STATISTICS_TYPES, names::STATISTICS_TYPES[0].0)?;
-    let look = |state: &State, symbol: &Symbol| {
-        let (market, best) = (state.history.market(symbol.id), best(symbol));
-        Some(Traded { name: name(symbol), symbol: symbol.id, market, best })
-    };
-    let whole = |state: &State| Ok((state.history.reader()?, now_ms(intake, state)));
-    let (found, (reader, now_ms)) = gathered(intake, look, whole)?;
-    let shown = |traded: Traded| traded.statistics(&reader, now_ms);
-    match found {
-        Gathered::One(found) => json(&found.map(shown).transpose()?),
-        Gathered::Several(found) => {
-            let shown = found.into_iter().map(shown).collect::<Result<Vec<_>, _>>()?;
-            json_list(TRADE_BYTES, &shown)
+    let (views, engine_ns) = (intake.views(), intake.engine_ns());
+    let shown = move |symbols: &[SymbolId]| shown(&views, symbols, engine_ns);
+    match gathered(intake, |_, symbol| Some(symbol.id))? {
+        Gathered::One(found) => {
+            let shown = shown(found.as_slice())?;
+            let mut reply = Some(json(&shown.first())?);
+            Ok(Box::new(move || reply.take().map(Ok)))
+        }
+        Gathered::Several(symbols) => {
+            let write = move |symbols: &[SymbolId], to: &mut Vec<u8>| {
+                let mut shown = shown(symbols)?.into_iter();
+                shown.try_for_each(|shown| {
+                    to.push(if to.is_empty() { b'[' } else { b',' });
+                    long::write(&shown, to)
+                })
+            };
+            Ok(long::steps(symbols, STATISTICS_AT_ONCE, write))
         }
     }
+}
+
+/// The statistics of some symbols, at one moment.
+fn shown(views: &Views, symbols: &[SymbolId], engine_ns: u64) -> Result<Vec<Statistics>, ApiError> {
+    let (found, reader, now_ms) = views.read(|state| {
+        let traded = |symbol: &Symbol| {
+            let (market, best) = (state.history.market(symbol.id), best(symbol));
+            Traded { name: name(symbol), symbol: symbol.id, market, best }
+        };
+        let found = symbols.iter().filter_map(|symbol| state.venue.symbol(*symbol)).map(traded);
+        let now_ms = engine_ns.max(state.time_ns) / 1_000_000;
+        Ok::<_, ApiError>((found.collect::<Vec<_>>(), state.history.reader()?, now_ms))
+    })?;
+    found.into_iter().map(|traded| traded.statistics(&reader, now_ms)).collect()
 }
 
 /// A symbol that was never traded has no price: it is left out among others, and 0 alone (facts §7).
@@ -94,7 +120,7 @@ fn tickers<T: Serialize>(
     intake: &Intake<'_>,
     ticker: impl Fn(&State, &Symbol) -> Option<T>,
 ) -> Result<Reply, ApiError> {
-    match gathered(intake, ticker, |_| Ok(()))?.0 {
+    match gathered(intake, ticker)? {
         Gathered::One(found) => json(&found),
         Gathered::Several(found) => json_list(TRADE_BYTES, &found),
     }
@@ -107,12 +133,11 @@ enum Gathered<T> {
     Several(Vec<T>),
 }
 
-/// Gathers something of each symbol that is asked for, and of the whole, at one moment.
-fn gathered<T, W>(
+/// Gathers something of each symbol that is asked for, at one moment.
+fn gathered<T>(
     intake: &Intake<'_>,
     look: impl Fn(&State, &Symbol) -> Option<T>,
-    whole: impl FnOnce(&State) -> Result<W, ApiError>,
-) -> Result<(Gathered<T>, W), ApiError> {
+) -> Result<Gathered<T>, ApiError> {
     let one = intake.parameters.symbol("symbol")?;
     let several = intake.parameters.symbols("symbols")?;
     intake.open()?;
@@ -122,14 +147,14 @@ fn gathered<T, W>(
     intake.read(|state| {
         if let Some(one) = one {
             let symbol = state.venue.symbol_named(one).ok_or(ApiError::invalid_symbol())?;
-            return Ok((Gathered::One(look(state, symbol)), whole(state)?));
+            return Ok(Gathered::One(look(state, symbol)));
         }
         let wanted = match &several {
             Some(names) => state.venue.symbols_named(names).ok_or(ApiError::invalid_symbol())?,
             None => state.venue.symbols().iter().collect(),
         };
         let found = wanted.into_iter().filter_map(|symbol| look(state, symbol)).collect();
-        Ok((Gathered::Several(found), whole(state)?))
+        Ok(Gathered::Several(found))
     })
 }
 

@@ -1,13 +1,18 @@
 //! Answers that grow with the venue: how much of them is made at once, how many of them there may be, and how much
 //! is looked at for a page of what is open.
 
-use touchline_protocol::message::enums::Side;
+use std::sync::mpsc;
 
-use super::fixture::{ALICES_KEY, BOBS_KEY, NOW_MS, Site, body, header};
+use touchline_protocol::message::command::DefineSymbol;
+use touchline_protocol::message::decode::Command;
+use touchline_protocol::message::enums::Side;
+use touchline_protocol::text::SymbolName;
+
+use super::fixture::{ALICES_KEY, BOBS_KEY, NOW_MS, Site, body, header, open};
 use crate::http::Method::Get;
-use crate::http::Reply;
+use crate::http::{Answer, Completion, Reply, Request, Service};
 use crate::spot::long::{LISTS_MAX, PIECE};
-use crate::views::fixture::{ALICE, BEGIN_NS, BOB, Log, ONE};
+use crate::views::fixture::{ALICE, BEGIN_NS, BOB, Log, ONE, btcusdt};
 use crate::views::orders;
 
 /// Orders that Alice has open, by number from 1 on, each a millisecond behind the one before.
@@ -98,4 +103,48 @@ fn a_page_of_open_orders_looks_at_as_many_as_it_shows() {
         let looks = orders::LOOKS.get() - before;
         assert!(looks < 20, "{looks} looks at orders for {query}");
     }
+}
+
+/// Sends a request that is answered at once; how often its work was handed back on the way.
+fn steps(site: &Site, request: Request) -> (usize, Reply) {
+    let mut steps = 0;
+    let (sender, receiver) = mpsc::channel();
+    let completion = || {
+        let sender = sender.clone();
+        Completion::of(move |answer| sender.send(answer).unwrap())
+    };
+    site.spot.call(request, completion());
+    loop {
+        match receiver.try_recv().expect("the request is not answered at once") {
+            Answer::Reply(reply) => return (steps, reply),
+            Answer::Work(work) => {
+                steps += 1;
+                work.run(completion());
+            }
+        }
+    }
+}
+
+#[test]
+fn statistics_of_many_symbols_are_gathered_in_steps() {
+    const SYMBOLS: u64 = 100;
+    let mut log = Log::venue();
+    for id in 2..SYMBOLS {
+        let name = SymbolName::new(&format!("S{id}")).unwrap();
+        log.done(Command::DefineSymbol(&DefineSymbol { name, ..btcusdt() }), id);
+    }
+    let site = Site::new(log);
+    let (taken, reply) = steps(&site, open(Get, "ticker/24hr", ""));
+    assert_eq!((reply.status, taken), (200, 3), "32 at once");
+    let list: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
+    let names: Vec<_> =
+        list.as_array().unwrap().iter().map(|one| one["symbol"].as_str().unwrap()).collect();
+    let expected: Vec<_> = (2..SYMBOLS).map(|id| format!("S{id}")).collect();
+    assert_eq!(
+        (&names[..2], names[2..].to_vec()),
+        (&["BTCUSDT", "ETHBTC"][..], expected.iter().map(String::as_str).collect())
+    );
+    assert_eq!(steps(&site, open(Get, "ticker/24hr", "symbol=S7")).0, 0);
+    let (taken, reply) = steps(&site, open(Get, "ticker/24hr", "symbols=[]"));
+    assert_eq!((taken, body(&reply)), (0, "[]"));
 }
