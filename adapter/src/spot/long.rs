@@ -18,7 +18,7 @@ pub(super) const PIECE: usize = 200;
 
 /// Longer lists that one account may be sent at the same time, however slowly it takes them. Each holds a copy of
 /// what it lists, so all accounts' lists together hold at most so many copies of what is open on the venue.
-pub(super) const LISTS_MAX: usize = 4;
+pub(super) const LISTS_MAX: usize = 16;
 
 /// The long lists under way, by account.
 pub(super) type Readers = Shares<AccountId>;
