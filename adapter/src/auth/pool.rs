@@ -1,33 +1,29 @@
 //! Threads that hash passwords, a fixed number of them, and a line of fixed length in front of them: who
 //! finds it full is sent away at once, so that logins never take more of the machine than was given to
-//! them. The jobs service reserves a turn here before it does anything else with a password.
+//! them. A client has half of it at the most, so that whoever floods it leaves room for others. The jobs service
+//! reserves a turn here before it does anything else with a password.
 
 use std::io;
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::password::Hasher;
+use crate::limits::counts::client;
+use crate::shares::{Share, Shares};
 
 type Work = Box<dyn FnOnce(&mut Hasher) + Send>;
+
+/// One of the places, given back when dropped.
+type Permit = Share<IpAddr>;
 
 /// The threads and their line.
 pub struct HashingPool {
     sender: Option<Sender<(Work, Permit)>>,
-    taken: Arc<AtomicUsize>,
-    most: usize,
+    places: Arc<Shares<IpAddr>>,
     threads: Vec<JoinHandle<()>>,
-}
-
-/// One of the places, given back when dropped.
-struct Permit(Arc<AtomicUsize>);
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
 }
 
 /// A place in the line that is kept for somebody.
@@ -44,10 +40,10 @@ impl HashingPool {
     pub fn start(threads: usize, waiting: usize) -> io::Result<Self> {
         let (sender, receiver) = mpsc::channel();
         let receiver = Arc::new(Mutex::new(receiver));
+        let places = threads.saturating_add(waiting);
         let mut pool = Self {
             sender: Some(sender),
-            taken: Arc::default(),
-            most: threads.saturating_add(waiting),
+            places: Shares::new(places, places.div_ceil(2)),
             threads: Vec::with_capacity(threads),
         };
         for number in 0..threads {
@@ -60,12 +56,12 @@ impl HashingPool {
         Ok(pool)
     }
 
-    /// A turn, or `None` if all threads are busy and the line is full.
+    /// A turn for the client at an address, or `None` if all threads are busy and the line is full, or half of both is
+    /// that client's.
     #[must_use]
-    pub fn reserve(&self) -> Option<Turn<'_>> {
-        let free = |taken: usize| (taken < self.most).then_some(taken + 1);
-        self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, free).ok()?;
-        Some(Turn { pool: self, permit: Permit(Arc::clone(&self.taken)) })
+    pub fn reserve(&self, address: IpAddr) -> Option<Turn<'_>> {
+        let permit = self.places.take(client(address))?;
+        Some(Turn { pool: self, permit })
     }
 }
 
@@ -109,6 +105,22 @@ mod tests {
     use super::*;
     use crate::patience::{PATIENCE, eventually};
 
+    const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(198, 51, 100, 1));
+    const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(198, 51, 100, 2));
+
+    #[test]
+    fn a_client_has_half_of_the_line() {
+        let pool = HashingPool::start(1, 3).unwrap();
+        let own = [1, 2].map(|last| IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, last]));
+        let turns = own.map(|address| pool.reserve(address).expect("half of four"));
+        assert!(own.iter().all(|address| pool.reserve(*address).is_none()), "of one subscriber");
+        let others = (0..3).map(|last| pool.reserve([198, 51, 100, last].into()));
+        let others: Vec<_> = others.collect();
+        assert_eq!([0, 1, 2].map(|at| others[at].is_some()), [true, true, false]);
+        drop(turns);
+        assert!(pool.reserve(own[0]).is_some());
+    }
+
     #[test]
     fn a_full_line_sends_away_and_takes_again_when_it_has_room() {
         let pool = HashingPool::start(1, 1).unwrap();
@@ -116,33 +128,33 @@ mod tests {
         let (tell, done) = mpsc::channel();
         let (begin, began) = mpsc::channel::<()>();
         let first = tell.clone();
-        pool.reserve().unwrap().run(move |_| {
+        pool.reserve(ONE).unwrap().run(move |_| {
             begin.send(()).unwrap();
             held.recv().unwrap();
             first.send(1).unwrap();
         });
         // Who works has left the line, and has its place all the same.
         began.recv().unwrap();
-        let second = pool.reserve().expect("one may wait");
-        assert!(pool.reserve().is_none(), "one works, one waits");
+        let second = pool.reserve(OTHER).expect("one may wait");
+        assert!(pool.reserve(OTHER).is_none(), "one works, one waits");
         drop(second);
-        pool.reserve().expect("a turn that was not used is free again").run(move |_| {
+        pool.reserve(OTHER).expect("a turn that was not used is free again").run(move |_| {
             tell.send(2).unwrap();
         });
-        assert!(pool.reserve().is_none());
+        assert!(pool.reserve(ONE).is_none());
         release.send(()).unwrap();
         assert_eq!([1, 2].map(|_| done.recv_timeout(PATIENCE)), [Ok(1), Ok(2)]);
-        assert!(eventually(|| pool.reserve().is_some()), "there is no room again");
+        assert!(eventually(|| pool.reserve(ONE).is_some()), "there is no room again");
     }
 
     #[test]
     fn work_that_panics_takes_nobody_along() {
         let pool = HashingPool::start(1, 0).unwrap();
-        pool.reserve().unwrap().run(|_| panic!("asked to"));
+        pool.reserve(ONE).unwrap().run(|_| panic!("asked to"));
         let (tell, done) = mpsc::channel();
         let mut turn = None;
         let is_free = eventually(|| {
-            turn = pool.reserve();
+            turn = pool.reserve(ONE);
             turn.is_some()
         });
         assert!(is_free, "the thread that worked is gone");
@@ -153,11 +165,11 @@ mod tests {
 
     #[test]
     fn what_is_in_line_at_the_end_is_still_done() {
-        let pool = HashingPool::start(1, 5).unwrap();
+        let pool = HashingPool::start(1, 9).unwrap();
         let (tell, done) = mpsc::channel();
         for number in 0..5 {
             let tell = tell.clone();
-            pool.reserve().unwrap().run(move |_| tell.send(number).unwrap());
+            pool.reserve(ONE).unwrap().run(move |_| tell.send(number).unwrap());
         }
         drop((pool, tell));
         assert_eq!(done.iter().collect::<Vec<_>>(), [0, 1, 2, 3, 4]);

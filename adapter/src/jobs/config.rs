@@ -23,7 +23,8 @@ pub struct JobsConfig {
     pub requests_per_15_minutes: u64,
     /// Threads that hash passwords, 1 to 64; each takes 19 MiB once it was needed.
     pub hashing_threads: usize,
-    /// Logins and registrations that may wait for them, 0 to 10,000; more are answered 503.
+    /// Logins and registrations that may wait for them, 0 to 10,000; more are answered 503, and so are those of a client
+    /// address that has half of the places, threads and line together.
     pub hashing_waiting: usize,
 }
 
@@ -36,7 +37,7 @@ impl Default for JobsConfig {
             writes_per_minute: 6_000,
             requests_per_15_minutes: 0,
             hashing_threads: 2,
-            hashing_waiting: 64,
+            hashing_waiting: 128,
         }
     }
 }

@@ -23,7 +23,9 @@ pub(super) fn register(exchange: Exchange) {
         Err(refusal) => return exchange.refuse(&refusal),
     };
     let shared = Arc::clone(&exchange.shared);
-    let Some(turn) = shared.pool.reserve() else { return exchange.refuse(&Refusal::Busy) };
+    let Some(turn) = shared.pool.reserve(exchange.address) else {
+        return exchange.refuse(&Refusal::Busy);
+    };
     turn.run(move |hasher| {
         let Some(exchange) = exchange.in_time() else { return };
         match hasher.hash(&registration.password) {
@@ -110,7 +112,9 @@ fn known(exchange: &Exchange, email: &str) -> Option<Known> {
 /// Compares the password on a thread of the pool; without an account the work is the same.
 fn compare(exchange: Exchange, login: Login) {
     let shared = Arc::clone(&exchange.shared);
-    let Some(turn) = shared.pool.reserve() else { return exchange.refuse(&Refusal::Busy) };
+    let Some(turn) = shared.pool.reserve(exchange.address) else {
+        return exchange.refuse(&Refusal::Busy);
+    };
     let known = known(&exchange, &login.email);
     turn.run(move |hasher| {
         let Some(exchange) = exchange.in_time() else { return };

@@ -86,7 +86,7 @@ const ADAS_LOGIN: &str = r#"{"email":"ada@example.com","password":"secret"}"#;
 
 /// Sends a login, whose password has been compared when this returns.
 fn send_login(site: &Site, body: &str) -> mpsc::Receiver<Reply> {
-    let is_free = || site.jobs.shared.pool.reserve().is_some();
+    let is_free = || site.turn().is_some();
     assert!(eventually(is_free), "the password before is not compared");
     let reply = send(site, Method::Post, "/api/v1/auth/login", body);
     assert!(eventually(is_free), "the password is not compared");
@@ -100,7 +100,7 @@ fn register_in_doubt(site: &Site) -> RecordCommand {
     let registration = r#"{"name":"Ada","email":"ada@example.com","password":"secret"}"#;
     let reply = site.ask(Method::Post, "/api/v1/auth/register", registration);
     assert_eq!(reply.status, 504);
-    assert!(eventually(|| site.jobs.shared.pool.reserve().is_some()));
+    assert!(eventually(|| site.turn().is_some()));
     site.engine.seen.lock().unwrap().pop().unwrap()
 }
 

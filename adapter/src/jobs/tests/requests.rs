@@ -52,7 +52,7 @@ fn logins_that_fail_count_against_the_account_and_others_do_not() {
     let put = PutRecord { kind: USER, id: [7; 12], unique_key, ..Default::default() };
     fold(&site.views, put, &user);
     let log_in = |address: u8, password: &str| {
-        let is_free = || site.jobs.shared.pool.reserve().is_some();
+        let is_free = || site.turn().is_some();
         assert!(eventually(is_free), "the password before is not compared");
         let body = format!(r#"{{"email":"ada@example.com","password":"{password}"}}"#);
         site.ask_from([198, 51, 100, address], Method::Post, "/api/v1/auth/login", &body).status
