@@ -88,8 +88,9 @@ impl Service for Gated {
     }
 }
 
-#[test]
-fn a_pipelining_connection_makes_way_for_others() {
+/// A greedy client's request holds the worker, which has `more` of its by then, and another client's, when it goes on.
+/// Reads what the greedy client is answered, `answers` times, and gives how many things of its came before the other's.
+fn before_other(path: &str, more: &str, answers: usize) -> usize {
     let (gate, reached, open) = Gate::new();
     let config = FrontConfig::new(SocketAddr::from(([127, 0, 0, 1], 0)));
     let front = Front::start(config, Arc::new(Gated(gate.clone()))).unwrap();
@@ -99,56 +100,32 @@ fn a_pipelining_connection_makes_way_for_others() {
         client.send(get("/ready"));
         assert_eq!(client.answer().status, 200);
     }
-    greedy.send(get("/gate"));
+    greedy.send(get(path));
     reached.recv_timeout(PATIENCE).unwrap();
-    greedy.send(get("/greedy").repeat(PIPELINED));
+    greedy.send(more);
     other.send(get("/other"));
     open.send(()).unwrap();
     assert_eq!(other.answer().status, 200);
-    for _ in 0..=PIPELINED {
+    for _ in 0..answers {
         assert_eq!(greedy.answer().status, 200);
     }
-    let before = gate.before_other();
+    gate.before_other()
+}
+
+#[test]
+fn a_pipelining_connection_makes_way_for_others() {
+    let before = before_other("/gate", &get("/greedy").repeat(PIPELINED), 1 + PIPELINED);
     assert!(before < 12, "{before} requests came first");
 }
 
 #[test]
 fn a_long_body_makes_way_for_others() {
-    let (gate, reached, open) = Gate::new();
-    let config = FrontConfig::new(SocketAddr::from(([127, 0, 0, 1], 0)));
-    let front = Front::start(config, Arc::new(Gated(gate.clone()))).unwrap();
-    let mut greedy = Client::connect(front.local_addr());
-    let mut other = Client::connect(front.local_addr());
-    for client in [&mut greedy, &mut other] {
-        client.send(get("/ready"));
-        assert_eq!(client.answer().status, 200);
-    }
-    greedy.send(get("/long"));
-    reached.recv_timeout(PATIENCE).unwrap();
-    other.send(get("/other"));
-    open.send(()).unwrap();
-    assert_eq!(other.answer().status, 200);
-    let before = gate.before_other();
+    let before = before_other("/long", "", 0);
     assert!(before < 12, "{before} pieces came first");
 }
 
 #[test]
 fn work_in_steps_makes_way_for_others() {
-    let (gate, reached, open) = Gate::new();
-    let config = FrontConfig::new(SocketAddr::from(([127, 0, 0, 1], 0)));
-    let front = Front::start(config, Arc::new(Gated(gate.clone()))).unwrap();
-    let mut greedy = Client::connect(front.local_addr());
-    let mut other = Client::connect(front.local_addr());
-    for client in [&mut greedy, &mut other] {
-        client.send(get("/ready"));
-        assert_eq!(client.answer().status, 200);
-    }
-    greedy.send(get("/steps"));
-    reached.recv_timeout(PATIENCE).unwrap();
-    other.send(get("/other"));
-    open.send(()).unwrap();
-    assert_eq!(other.answer().status, 200);
-    assert_eq!(greedy.answer().status, 200);
-    let before = gate.before_other();
+    let before = before_other("/steps", "", 1);
     assert!(before < 12, "{before} steps came first");
 }
