@@ -396,6 +396,14 @@ mod tests {
         fs::remove_file(data.path()).unwrap();
     }
 
+    #[test]
+    fn a_folder_that_cannot_be_listed_is_told_and_is_not_one_without_leases() {
+        let data = tempfile::tempdir().unwrap();
+        fs::write(data.path().join(LEASE_FOLDER), "no folder").unwrap();
+        let told = leases(data.path()).unwrap_err().to_string();
+        assert!(told.contains("listing") && told.contains(LEASE_FOLDER), "{told}");
+    }
+
     /// A device that has no room, in the place of the file that would be made.
     fn fill_disk(data: &Path, name: &str) {
         let new = data.join(LEASE_FOLDER).join(format!("{name}.new"));
@@ -470,6 +478,14 @@ mod tests {
             let told = leases(data.path()).unwrap_err().to_string();
             assert!(told.contains(&path.display().to_string()), "{told}");
         }
+        // Of a format that is not known, and whole.
+        let mut other = good.clone();
+        other[7] = b'2';
+        let crc = crc32c::crc32c(&other[..CRC_OFFSET]);
+        other[CRC_OFFSET..].copy_from_slice(&crc.to_le_bytes());
+        fs::write(&path, &other).unwrap();
+        let told = leases(data.path()).unwrap_err().to_string();
+        assert!(told.contains("mark of a lease"), "{told}");
         // It hides nobody else's.
         Lease::hold(data.path(), "after", LOG, at(64)).unwrap();
         Lease::hold(data.path(), "then", LOG, at(128)).unwrap();

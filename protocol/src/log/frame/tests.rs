@@ -104,6 +104,53 @@ fn frames_that_cannot_be_are_refused_though_their_checksum_is_right() {
 }
 
 #[test]
+fn what_has_no_body_and_says_that_it_has_one_is_refused() {
+    let bare = |kind: FrameKind, position, length| FrameHeader {
+        length,
+        kind: kind as u8,
+        incarnation: 7,
+        position,
+        ..FrameHeader::default()
+    };
+    let padded = WINDOW_SEGMENT_BYTES - 4096;
+    for (kind, position, length) in [
+        (FrameKind::Incarnation, 4096, FRAME_HEADER_BYTES as u32),
+        (FrameKind::Attest, 4096, FRAME_HEADER_BYTES as u32),
+        (FrameKind::Closing, 4096, FRAME_HEADER_BYTES as u32),
+        (FrameKind::Padding, padded, 4096),
+    ] {
+        let good = bare(kind, position, length);
+        assert_eq!(good.check_shape(position), Ok(kind));
+        let longer = (kind != FrameKind::Padding).then_some(FrameHeader {
+            length: length + 8,
+            command_length: 0,
+            ..good
+        });
+        let odd = [FrameHeader { events: 1, ..good }, FrameHeader { command_length: 8, ..good }];
+        for odd in odd.into_iter().chain(longer) {
+            let told = odd.check_shape(position);
+            assert!(matches!(told, Err(FrameError::Shape { .. })), "{odd:?}: {told:?}");
+        }
+    }
+}
+
+#[test]
+fn the_longest_frame_is_one_and_a_command_may_be_all_of_it() {
+    let length = MAX_FRAME_BYTES as u32;
+    let longest = FrameHeader {
+        length,
+        command_length: length - FRAME_HEADER_BYTES as u32,
+        events: 0,
+        ..sample().0
+    };
+    assert_eq!(longest.check_shape(4096), Ok(FrameKind::Transaction));
+    let longer = FrameHeader { length: length + 8, ..longest };
+    assert!(matches!(longer.check_shape(4096), Err(FrameError::Length { .. })));
+    let beyond = FrameHeader { command_length: longest.command_length + 8, ..longest };
+    assert!(matches!(beyond.check_shape(4096), Err(FrameError::Shape { .. })));
+}
+
+#[test]
 fn frames_do_not_cross_a_boundary() {
     let position = WINDOW_SEGMENT_BYTES - 64;
     let header = FrameHeader { position, ..sample().0 };

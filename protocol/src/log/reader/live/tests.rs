@@ -160,6 +160,15 @@ fn only_a_newer_window_of_this_log_and_this_boot_is_taken() {
 }
 
 #[test]
+fn an_engine_that_has_started_behind_is_gone_over_to_before_its_first_sign_of_life() {
+    let mut engine = Engine::new(4);
+    engine.set(HEARTBEAT_NS_OFFSET, 1_000);
+    let attached = engine.find(None).unwrap();
+    engine.start_again(5);
+    assert_eq!(engine.find(Some(&attached)).unwrap().header().incarnation, 5);
+}
+
+#[test]
 fn an_older_page_is_taken_for_what_comes_behind_only_if_its_engine_lives_longer() {
     for incarnation in [6, 7] {
         let mut engine = Engine::new(7);
@@ -223,5 +232,42 @@ fn a_window_that_is_being_made_in_the_place_of_another_does_not_count() {
         "under an engine that runs it is damage"
     );
     engine.set_state(LogState::Stopped);
+    assert!(engine.find(None).is_none());
+}
+
+/// Has the control page of the engine in `live` say something else.
+fn rewrite(engine: &Engine, with: impl FnOnce(ControlHeader) -> ControlHeader) {
+    let path = engine.folders.data.join(CONTROL_FILE);
+    let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let header = with(ControlHeader::read(&file).unwrap().unwrap());
+    file.write_all_at(bytemuck::bytes_of(&header), 0).unwrap();
+}
+
+#[test]
+fn a_page_with_a_window_of_a_size_that_none_has_is_refused() {
+    let engine = Engine::new(1);
+    engine.window.set_len(4 * WINDOW).unwrap();
+    let found = || Live::find(&engine.folders, &engine.identity, &[3; 16], None);
+    for window_bytes in [0, WINDOW - WINDOW_SEGMENT_BYTES, WINDOW + WINDOW_SEGMENT_BYTES / 2] {
+        rewrite(&engine, |header| ControlHeader { window_bytes, ..header });
+        let told = found().map(|live| live.is_some());
+        assert!(matches!(told, Err(ReadError::Control { .. })), "{window_bytes}: {told:?}");
+    }
+    let window_bytes = WINDOW + WINDOW_SEGMENT_BYTES;
+    rewrite(&engine, |header| ControlHeader { window_bytes, ..header });
+    assert!(found().unwrap().is_some());
+}
+
+#[test]
+fn a_page_that_was_copied_from_elsewhere_is_nobodys() {
+    let engine = Engine::new(1);
+    let path = engine.folders.data.join(CONTROL_FILE);
+    let in_its_file = |header: ControlHeader| header.in_file(&File::open(&path).unwrap()).unwrap();
+    rewrite(&engine, in_its_file);
+    assert!(engine.find(None).is_some());
+    rewrite(&engine, |header| {
+        let header = in_its_file(header);
+        ControlHeader { file_number: header.file_number + 1, file_born_ns: 1, ..header }
+    });
     assert!(engine.find(None).is_none());
 }
