@@ -1,5 +1,7 @@
 //! A client beside engines that break off, refuse, or say much at once.
 
+mod seen;
+
 use super::*;
 use crate::client::{Endpoint, Notice, ReceiveError};
 use crate::framing::{FrameFault, frame_length};

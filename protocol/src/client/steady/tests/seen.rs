@@ -1,0 +1,177 @@
+//! What a client knows of what it was told, and when it dials again.
+
+use super::*;
+use crate::message::event::{ENVELOPE_REPLAYED, ENVELOPE_TERMINAL};
+
+/// Has it see an event in this envelope.
+fn see(client: &mut SteadyClient, envelope: Envelope, event: &impl bytemuck::NoUninit) {
+    let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+    let length = enclose(&envelope, bytemuck::bytes_of(event), &mut enclosed).unwrap();
+    let (envelope, event) = disclose(&enclosed[..length]).unwrap();
+    client.saw(&Reply { envelope, event });
+}
+
+#[test]
+fn what_is_replayed_moves_nothing_that_was_seen_or_told() {
+    let (_tcp, mut client) = lost_and_patient();
+    client.options.last_seen = Some((Incarnation(1), Position(192)));
+    client.told_to = Some(Position(128));
+    let (position, flags) = (Position(640), ENVELOPE_REPLAYED);
+    let envelope = Envelope { position, flags, ..Default::default() };
+    see(&mut client, envelope, &Trade::default());
+    see(&mut client, envelope, &Gap { from: Position(64), ..Default::default() });
+    assert_eq!(client.last_seen(), Some((Incarnation(1), Position(192))));
+    assert_eq!(client.told_to(), Some(Position(128)));
+}
+
+#[test]
+fn a_command_is_undecided_until_its_own_last_reply() {
+    let (_tcp, mut client) = lost_and_patient();
+    let mut order = NewOrder::default();
+    for sequence in [1, 2] {
+        assert_eq!(client.send(&mut order), Ok(Sequence(sequence)));
+        assert_eq!(order.command.sequence, Sequence(sequence));
+    }
+    for (sequence, flags, expected) in
+        [(2, 0, 2), (3, ENVELOPE_TERMINAL, 2), (2, ENVELOPE_TERMINAL, 1), (2, ENVELOPE_TERMINAL, 1)]
+    {
+        let envelope = Envelope { sequence: Sequence(sequence), flags, ..Default::default() };
+        see(&mut client, envelope, &Trade::default());
+        assert_eq!(client.undecided(), expected, "{sequence} {flags}");
+    }
+    assert_eq!(client.undecided[0].sequence, Sequence(1));
+}
+
+#[test]
+fn of_several_losses_the_first_says_up_to_where_all_was_told() {
+    let (_tcp, mut client) = lost_and_patient();
+    let missed = |[from, seen, to]: [u64; 3]| Missed {
+        from: Position(from),
+        seen: Position(seen),
+        to: Position(to),
+    };
+    client.told_to = Some(Position(1024));
+    client.missed = [[128, 192, 640], [704, 768, 1024]].map(missed).to_vec();
+    assert_eq!(client.told_to(), Some(Position(128)));
+    client.caught_up(Position(640));
+    assert_eq!(client.told_to(), Some(Position(704)));
+}
+
+#[test]
+fn behind_a_loss_of_history_a_gap_counts_wherever_it_was_caught_up_before() {
+    let (tcp, mut client) = lost_and_patient();
+    client.caught_up(Position(1000));
+    client.accept_history_loss();
+    let welcome = Welcome { position: Position(64), ..Default::default() };
+    back_beside((&tcp, &mut client), &welcome, |_, _| {});
+    see_gap(&mut client, 100, 256);
+    let (position, flags) = (Position(512), ENVELOPE_UNSOLICITED);
+    for position in [position, Position(576)] {
+        let envelope = Envelope { position, flags, ..Default::default() };
+        see(&mut client, envelope, &Trade::default());
+    }
+    assert_eq!(client.told_to(), Some(Position(100)));
+}
+
+#[test]
+fn what_comes_over_the_line_has_been_seen() {
+    let (tcp, mut client) = lost_and_patient();
+    let mut said = bytemuck::bytes_of(&Welcome::default()).to_vec();
+    said.extend([trade(64), trade(128)].concat());
+    thread::scope(|scope| {
+        scope.spawn(|| say(&tcp, &said));
+        let (wait, mut seen) = (Wait::begin(), Vec::new());
+        while seen.len() < 3 {
+            wait.go_on(&format!("{seen:?}"));
+            if client.poll().unwrap().is_some() {
+                seen.push(client.last_seen().unwrap().1.0);
+            }
+        }
+        assert_eq!(seen, [0, 64, 128]);
+    });
+    assert_eq!(client.told_to(), Some(Position(64)));
+}
+
+#[test]
+fn the_first_connection_numbers_on_from_what_the_engine_has() {
+    let (tcp, client) = lost_and_patient();
+    let welcome = Welcome { last_sequence: Sequence(7), ..Default::default() };
+    let engine = thread::spawn(move || say(&tcp, bytemuck::bytes_of(&welcome)));
+    let mut client = SteadyClient::connect(client.options).unwrap();
+    let _socket = join(engine, "the engine");
+    assert_eq!(client.send(&mut NewOrder::default()), Ok(Sequence(8)));
+}
+
+#[test]
+fn who_resumes_where_the_log_ends_has_missed_nothing() {
+    let (tcp, client) = lost_and_patient();
+    let welcome = Welcome { position: Position(128), ..Default::default() };
+    let engine = thread::spawn(move || say(&tcp, bytemuck::bytes_of(&welcome)));
+    let mut client = SteadyClient::resume(client.options, Position(128)).unwrap();
+    let _socket = join(engine, "the engine");
+    let told = client.poll().unwrap();
+    let Some(Told::Connection(Back::Returned { missed, .. })) = told else { panic!("{told:?}") };
+    assert_eq!(missed, []);
+}
+
+#[test]
+fn so_many_commands_may_be_undecided_and_one_more_takes_no_sequence() {
+    let (_tcp, mut client) = lost_and_patient();
+    let mut order = NewOrder::default();
+    for sequence in 1..=UNDECIDED_MAX as u64 {
+        assert_eq!(client.send(&mut order), Ok(Sequence(sequence)));
+    }
+    assert_eq!(client.send(&mut order), Err(SendError::Full));
+    assert_eq!(client.undecided(), UNDECIDED_MAX);
+    client.undecided.pop_front();
+    assert_eq!(client.send(&mut order), Ok(Sequence(UNDECIDED_MAX as u64 + 1)));
+}
+
+/// A connection that was short counts as an attempt that failed, so that two clients of one session do not throw each
+/// other out without pause; one that was not begins the pauses anew.
+#[test]
+fn the_pause_before_the_next_attempt_grows_with_each_that_fails_and_with_short_connections() {
+    let (_tcp, mut client) = lost_and_patient();
+    let lose = |client: &mut SteadyClient, lasted| {
+        client.since = Instant::now().checked_sub(lasted).unwrap();
+        let before = Instant::now();
+        client.lose(ReceiveError::Disconnected.into());
+        client.try_at.saturating_duration_since(before)
+    };
+    let mut expected = PAUSES[0];
+    for _ in 0..10 {
+        let pause = lose(&mut client, Duration::ZERO);
+        assert!(pause >= expected && client.try_at > Instant::now(), "{pause:?} {expected:?}");
+        assert!(pause <= expected + PATIENCE, "{pause:?}");
+        expected = (2 * expected).min(PAUSES[1]);
+        assert_eq!(client.pause, expected);
+    }
+    assert_eq!(expected, PAUSES[1], "and no longer than that");
+    lose(&mut client, 2 * PAUSES[1]);
+    assert!(client.try_at <= Instant::now(), "what has lasted is dialled again at once");
+    assert_eq!(client.pause, PAUSES[0]);
+}
+
+#[test]
+fn nobody_dials_before_the_pause_is_over_and_waiting_lasts_as_long() {
+    let (tcp, mut client) = lost_and_patient();
+    tcp.set_nonblocking(true).unwrap();
+    client.try_at = Instant::now() + 10 * PATIENCE;
+    assert!(matches!(client.poll(), Ok(None)));
+    assert!(client.why_away().is_none(), "it has tried");
+    assert!(tcp.accept().is_err(), "it has dialled");
+    let limit = Duration::from_millis(20);
+    let begin = Instant::now();
+    client.wait(limit);
+    assert!(begin.elapsed() >= limit, "there is nothing to poll before");
+    client.try_at = Instant::now() + limit;
+    let begin = Instant::now();
+    client.wait(10 * PATIENCE);
+    let waited = begin.elapsed();
+    assert!(waited < 10 * PATIENCE && Instant::now() >= client.try_at, "{waited:?}");
+    // What is there already is not waited for.
+    client.next_reply = Some(Box::default());
+    client.try_at = Instant::now() + 10 * PATIENCE;
+    client.wait(10 * PATIENCE);
+    assert!(begin.elapsed() < 10 * PATIENCE);
+}
