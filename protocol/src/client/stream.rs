@@ -336,7 +336,7 @@ mod tests {
     use crate::message::decode::{ENVELOPED_BYTES_MAX, enclose};
     use crate::message::enums::{Lane, Role};
     use crate::message::event::{Envelope, Trade};
-    use crate::message::stream::{BalanceState, SessionClosed};
+    use crate::message::stream::{BalanceState, SessionClosed, StateEnd};
     use crate::patience::{PATIENCE, Wait};
     use crate::text::Name;
     use std::io::{Read, Write};
@@ -513,5 +513,124 @@ mod tests {
         assert_eq!(receiver.next_notice(), None);
         assert!(matches!(receiver.poll(), Err(ReceiveError::Disconnected)), "for good");
         assert_eq!(receiver.next_notice(), None, "and said once");
+    }
+
+    /// A receiver of a session with this acknowledgement.
+    fn acknowledged(acknowledgement: Acknowledgement) -> (UnixStream, StreamReceiver) {
+        let (far, line, _) = over_stream(10 * PATIENCE);
+        let name = Name::new("client").unwrap();
+        let mut options = ClientOptions::new(PathBuf::new(), Role::Trader, Lane::Hot, name);
+        options.acknowledgement = acknowledgement;
+        (far, StreamReceiver::new(line, &options, Position(64)))
+    }
+
+    #[test]
+    fn only_who_waits_for_the_disk_takes_a_reply_for_what_is_durable() {
+        for (acknowledgement, replied) in
+            [(Acknowledgement::Appended, [64, 512, 512]), (Acknowledgement::Durable, [640, 640, 640])]
+        {
+            let (mut far, mut receiver) = acknowledged(acknowledgement);
+            assert_eq!(receiver.durable(), Position(64));
+            let reply = |far: &mut UnixStream, position| {
+                let envelope = Envelope { position: Position(position), ..Default::default() };
+                let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+                let trade = Trade::default();
+                let length =
+                    enclose(&envelope, bytemuck::bytes_of(&trade), &mut enclosed).unwrap();
+                far.write_all(&enclosed[..length]).unwrap();
+            };
+            let beat = |far: &mut UnixStream, durable| {
+                let heartbeat = Heartbeat { durable: Position(durable), ..Default::default() };
+                far.write_all(bytemuck::bytes_of(&heartbeat)).unwrap();
+            };
+            reply(&mut far, 640);
+            assert!(matches!(receiver.poll(), Ok(Some(_))));
+            assert_eq!(receiver.durable().0, replied[0], "{acknowledgement:?}");
+            // It never goes back, whatever comes.
+            for (durable, expected) in [(512, replied[1]), (256, replied[2]), (1024, 1024)] {
+                beat(&mut far, durable);
+                assert!(matches!(receiver.poll(), Ok(None)));
+                assert_eq!(receiver.durable().0, expected, "{acknowledgement:?} {durable}");
+            }
+            reply(&mut far, 128);
+            assert!(matches!(receiver.poll(), Ok(Some(_))));
+            assert_eq!(receiver.durable().0, 1024, "{acknowledgement:?}");
+        }
+    }
+
+    #[test]
+    fn what_finds_no_room_is_refused_and_the_rest_leaves_whole_and_in_order() {
+        let (mut far, line, _receiver) = over_stream(10 * PATIENCE);
+        let mut order = NewOrder::default();
+        let bytes = size_of::<NewOrder>();
+        let mut stage = |correlation| {
+            order.command.correlation = correlation;
+            line.stage(bytemuck::bytes_of(&order))
+        };
+        let (mut staged, mut come) = (0_u64, Vec::new());
+        let mut buffer = vec![0; 100_000];
+        for _ in 0..20 {
+            while stage(staged).is_ok() {
+                staged += 1;
+            }
+            assert_eq!(stage(staged), Err(SendError::Full));
+            let outgoing = line.lock();
+            let waiting = outgoing.bytes.len() - outgoing.sent;
+            assert!(waiting <= UNSENT_MAX && waiting + bytes > UNSENT_MAX, "{waiting}");
+            assert!(outgoing.bytes.len() <= 2 * UNSENT_MAX, "what has left is not kept");
+            drop(outgoing);
+            let count = far.read(&mut buffer).unwrap();
+            come.extend_from_slice(&buffer[..count]);
+        }
+        while line.has_unsent.load(Ordering::Relaxed) {
+            line.flush();
+            while let Ok(count) = far.read(&mut buffer) {
+                come.extend_from_slice(&buffer[..count]);
+            }
+        }
+        assert_eq!(come.len(), staged as usize * bytes);
+        for (number, order) in come.chunks_exact(bytes).enumerate() {
+            let order: NewOrder = bytemuck::pod_read_unaligned(order);
+            assert_eq!(order.command.correlation, number as u64);
+        }
+        assert!(stage(staged).is_ok());
+    }
+
+    #[test]
+    fn a_heartbeat_leaves_when_nothing_else_has_for_an_interval_and_not_before() {
+        let interval = 10 * PATIENCE;
+        let (mut far, line, _receiver) = over_stream(interval);
+        line.tend();
+        assert_eq!(come_to(&mut far), 0, "its interval is not over");
+        line.lock().last_sent = Instant::now() - interval;
+        line.tend();
+        assert_eq!(come_to(&mut far), size_of::<Heartbeat>());
+        line.tend();
+        assert_eq!(come_to(&mut far), 0, "it was just sent");
+        // What waits is a sign of life itself.
+        line.lock().last_sent = Instant::now() - interval;
+        line.stage(bytemuck::bytes_of(&NewOrder::default())).unwrap();
+        line.tend();
+        assert_eq!(come_to(&mut far), size_of::<NewOrder>());
+        line.tend();
+        assert_eq!(come_to(&mut far), 0);
+    }
+
+    #[test]
+    fn notices_are_told_in_the_order_in_which_they_came() {
+        let (mut far, _line, mut receiver) = over_stream(10 * PATIENCE);
+        for correlation in 1..=3 {
+            let end = StateEnd { correlation, ..Default::default() };
+            far.write_all(bytemuck::bytes_of(&end)).unwrap();
+        }
+        assert!(matches!(receiver.poll(), Ok(None)));
+        receiver.heard = Instant::now() - 30 * PATIENCE;
+        assert!(matches!(receiver.poll(), Err(ReceiveError::Disconnected)));
+        for correlation in 1..=3 {
+            let told = receiver.next_notice();
+            let Some(Notice::State(end)) = told else { panic!("{told:?}") };
+            assert_eq!(end.correlation, correlation);
+        }
+        assert_eq!(receiver.next_notice(), Some(Notice::Closed(Some(CloseReason::Silent))));
     }
 }

@@ -196,6 +196,21 @@ fn a_reader_that_is_made_of_another_finds_what_a_new_one_finds() {
     log.keeper.stop();
 }
 
+/// Who has all that there is, as one that comes back where it was.
+#[test]
+fn a_replay_from_the_end_of_the_log_tells_nothing_and_is_complete() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut log = log_in(folder.path());
+    log.writer.wait_durable().expect("the disk takes it");
+    let mut librarian = librarian(folder.path());
+    let end = log.writer.position();
+    let mut status_from = |from| whole(&mut librarian, Replay { from, ..replay(0, 2) });
+    assert_eq!(status_from(end), (vec![], ReplayStatus::Complete));
+    assert_eq!(status_from(Position(end.0 + 64)), (vec![], ReplayStatus::Unknown));
+    drop(log.writer);
+    log.keeper.stop();
+}
+
 #[test]
 fn a_replay_that_is_to_end_early_does() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -6,6 +6,7 @@ use crate::config::GatewaySection;
 use proptest::prelude::*;
 use std::fs::File;
 use std::io::Read;
+use std::net::Ipv4Addr;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -295,5 +296,44 @@ fn a_client_of_a_later_version_is_told_so_and_of_which_the_engine_is() {
         talk.client.read_exact(bytemuck::bytes_of_mut(&mut refused)).expect("it is told");
         let versions = (refused.protocol_major, refused.protocol_minor);
         assert_eq!((refused.reason, versions), (reason as u16, (PROTOCOL_MAJOR, PROTOCOL_MINOR)));
+    }
+}
+
+#[test]
+fn what_is_logged_of_a_session_is_what_its_hello_says() {
+    for lane in [Lane::Hot, Lane::Cold] {
+        for role in [Role::Admin, Role::Adapter] {
+            let mut talk = Talk::new();
+            let (role, lane) = (role.to_wire(), lane.to_wire());
+            let said = Hello { role, lane, ..hello(false) };
+            let progress = talk.peer.received(bytemuck::bytes_of(&said), &talk.options);
+            let Progress::LogOn { logon, .. } = progress else { panic!("it is let in") };
+            assert_eq!((logon.role, logon.lane), (role, lane));
+            assert_eq!((logon.name, logon.command.key_id), (said.name, KeyId(0)));
+        }
+    }
+}
+
+#[test]
+fn memory_is_shared_with_nobody_who_comes_over_tcp() {
+    for (origin, refused) in [
+        (Origin::Local, None),
+        (
+            Origin::Remote(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            Some(RefusalReason::InvalidHello.to_wire()),
+        ),
+    ] {
+        let mut talk = Talk::new();
+        talk.peer = Peer::new(talk.peer.socket(), origin);
+        talk.send(bytemuck::bytes_of(&hello(true)), size_of::<Hello>());
+        let mut words = [0u64; 16];
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        let length = talk.client.read(bytes).expect("an answer");
+        let found = match decode::handshake(&bytes[..length]) {
+            Ok(Handshake::Challenge(_)) => None,
+            Ok(Handshake::Refused(refused)) => Some(refused.reason),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((found, talk.gone), (refused, refused.is_some()));
     }
 }

@@ -299,3 +299,69 @@ fn a_gap_in_what_the_logon_took_away_begins_before_the_logon() {
     }
     assert_eq!(outgoing.gap_from, Some(logon.start));
 }
+
+#[test]
+fn all_of_an_answer_comes_while_there_is_room_and_of_a_longer_one_the_beginning_and_the_end() {
+    let mut run = Run::new(false);
+    run.step(&Step::PassOn(1));
+    run.step(&Step::Answer(3));
+    assert_eq!(run.read(), (vec![0, 1, 2, 3], vec![]));
+    let mut run = Run::new(false);
+    run.step(&Step::PassOn(1));
+    run.step(&Step::Answer(10_000));
+    let (numbers, gaps) = run.read();
+    let told = numbers.len() as u64 - 1;
+    assert!(told > 50, "half of the room and more");
+    let expected: Vec<u64> = (0..told).chain([10_000]).collect();
+    assert_eq!((numbers, gaps), (expected, vec![(1, 2)]));
+}
+
+#[test]
+fn a_notice_that_was_not_on_disk_when_the_log_failed_is_given_anew_without_any_answer() {
+    let mut run = Run::new(true);
+    run.outgoing.fail(Position(3));
+    run.position = 5;
+    run.put(0, bytemuck::bytes_of(&Gap { from: Position(1), ..Default::default() }));
+    run.position = 3;
+    assert_eq!(run.read().1, [(1, 3)]);
+}
+
+#[test]
+fn what_tells_of_nothing_waits_for_no_disk() {
+    let mut run = Run::new(true);
+    let said = Heartbeat::default();
+    run.outgoing.put_plain(bytemuck::bytes_of(&said));
+    assert_eq!(run.outgoing.take().as_deref(), Some(bytemuck::bytes_of(&said)));
+}
+
+#[test]
+fn what_the_socket_has_taken_takes_no_room_any_more() {
+    let mut run = Run::new(false);
+    run.step(&Step::Told(20));
+    let given = run.client.given.as_ref().expect("something to take").len();
+    assert_eq!(run.outgoing.used(), given);
+    run.client.take(&mut run.outgoing, given - 8);
+    assert_eq!(run.outgoing.used(), 8);
+    assert!(run.outgoing.waits_for_reader() && run.outgoing.take().is_none(), "all but the end");
+    run.client.take(&mut run.outgoing, 8);
+    assert_eq!(run.outgoing.used(), 0);
+    assert!(!run.outgoing.waits_for_reader());
+}
+
+#[test]
+fn a_notice_has_the_time_of_what_was_told_of_last() {
+    let mut run = Run::new(false);
+    let (flags, position, time_ns) = (ENVELOPE_UNSOLICITED, Position(2), 77);
+    let envelope = Envelope { position, flags, time_ns, ..Default::default() };
+    let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+    let event = Rejected::default();
+    let length = enclose(&envelope, bytemuck::bytes_of(&event), &mut enclosed).unwrap();
+    while !run.outgoing.owes_notice {
+        run.outgoing.put(&envelope, &enclosed[..length]);
+    }
+    run.outgoing.announce_owed_gap();
+    let sent = run.outgoing.take().expect("what was told");
+    let (notice, event) = *messages(&sent).last().expect("a notice");
+    assert!(matches!(event.event(), Ok(Event::Gap(_))));
+    assert_eq!((notice.position, notice.time_ns, notice.flags), (position, 77, flags));
+}
