@@ -250,6 +250,64 @@ fn a_log_without_a_venue_has_nothing_to_go_on_from() {
     venue.append(&[]);
     assert!(matches!(venue.try_make(1), Err(MakeError::NoVenue)));
     assert!(matches!(prune(venue.path(), false, &mut |_| {}), Err(PruneError::NoSnapshot)));
+    // One whose definition has begun, and whose engine was ended in the middle of it.
+    let config: EngineConfig = toml::from_str(VENUE).unwrap();
+    let genesis = Genesis::new(&config).unwrap();
+    let defined: Vec<Vec<u8>> = genesis.remaining(Sequence(0)).map(<[u8]>::to_vec).collect();
+    for part in [&defined[..1], &defined[1..]] {
+        venue.append(part);
+        assert!(matches!(venue.try_make(1), Err(MakeError::NoVenue)), "{}", venue.transactions);
+        assert_eq!(venue.snapshots(), [] as [PathBuf; 0]);
+    }
+    let started = EngineStarted { incarnation: 3, ..Default::default() };
+    venue.append(&[bytemuck::bytes_of(&started).to_vec()]);
+    assert_eq!(venue.make(1).transactions, venue.transactions);
+}
+
+/// Without an engine the damaged place looks like the log's end, up to which a snapshot would stand for all.
+#[test]
+fn none_is_made_of_a_log_that_is_damaged_where_it_was_durable() {
+    let mut venue = Venue::new();
+    venue.grow(3);
+    let made = venue.make(2);
+    // What comes behind tells that all of this was durable.
+    venue.grow(3);
+    venue.grow(3);
+    let first = segment_path(&venue.path().join("log"), 0);
+    let behind = made.position.0 as usize;
+    let last = list(venue.path()).unwrap()[0].header.as_ref().unwrap().last_position as usize;
+    for at in [behind, last] {
+        edit(&first, |bytes| bytes[at + 20] ^= 1);
+        let refused = venue.try_make(2).unwrap_err();
+        let told =
+            matches!(&refused, MakeError::Damaged { position, .. } if position.0 == at as u64);
+        assert!(told, "{at}: {refused}");
+        assert_eq!(venue.snapshots(), [made.path.clone()]);
+        edit(&first, |bytes| bytes[at + 20] ^= 1);
+    }
+    assert_eq!(venue.make(2).transactions, venue.transactions);
+}
+
+#[test]
+fn whoever_changes_snapshots_or_segments_does_it_alone_and_who_looks_needs_not() {
+    let mut venue = Venue::new();
+    let made = venue.make(2);
+    venue.grow(1);
+    let path = made.path.with_file_name("lock");
+    let held = fs::File::open(&path).unwrap();
+    held.try_lock().unwrap();
+    let locked =
+        |error: &MakeError| matches!(error, MakeError::Locked { path: told } if *told == path);
+    assert!(locked(&venue.try_make(2).unwrap_err()));
+    let refused = prune(venue.path(), false, &mut |_| {}).unwrap_err();
+    assert!(matches!(&refused, PruneError::Lock(error) if locked(error)), "{refused}");
+    prune(venue.path(), true, &mut |_| {}).unwrap();
+    assert_eq!(venue.snapshots(), [made.path]);
+    held.unlock().unwrap();
+    venue.make(2);
+    // The file that was held stays the one that is locked.
+    held.try_lock().unwrap();
+    assert!(locked(&venue.try_make(2).unwrap_err()));
 }
 
 #[test]

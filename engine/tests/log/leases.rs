@@ -179,11 +179,23 @@ fn an_incarnation_that_only_a_lease_told_of_is_not_used_though_the_lease_is_put_
     let far = Bookmark { position: Position(2 * SEGMENT), incarnation: Incarnation(9), crc: 7 };
     let far = Bookmark { position: Position(far.position.0 + SEGMENT), ..far };
     Lease::hold(&place.options.data, "reader", log_id(&place), far).unwrap();
+    let older = Bookmark { incarnation: Incarnation(4), ..far };
+    Lease::hold(&place.options.data, "another", log_id(&place), older).unwrap();
     place.options.accept_loss = true;
     let (venue, broken_off) = place.open_broken_off();
     assert!(broken_off > 0);
     assert!(venue.report().incarnation.0 >= 10, "{}", venue.report().incarnation);
     assert!(place.names().iter().all(|name| !name.contains("dropped")), "{:?}", place.names());
+}
+
+#[test]
+fn an_incarnation_of_which_only_the_copy_of_a_lease_tells_is_not_used_again() {
+    let (place, model, _) = leased_log(65);
+    for kept in ["another.lease.dropped-3", "reader.lease.dropped-12", "reader.lease.dropped-2"] {
+        fs::write(place.options.data.join("leases").join(kept), "a lease").unwrap();
+    }
+    let venue = place.open();
+    assert_eq!((venue.report().incarnation, &venue.model), (Incarnation(13), &model));
 }
 
 #[test]
