@@ -307,3 +307,53 @@ impl<'file> SnapshotContent<'file> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::storage::{FileStorage, Storage};
+    use std::fs;
+
+    #[test]
+    fn content_of_any_length_comes_back_however_it_was_portioned() {
+        let identity = LogIdentity { log_id: [7; 16], salt: 77, segment_bytes: 4 << 20 };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("one.snap");
+        let most = BLOCK_CONTENT_MAX;
+        for bytes in [0, 8, most - 8, most, most + 8, 2 * most, 3 * most + 64] {
+            let content: Vec<u8> = (0..bytes).map(|at| (at / 8 % 251) as u8).collect();
+            for portion in [8, 1000, most, 5 * most] {
+                let written = write_file(&identity, &SnapshotHeader::default(), |to| {
+                    content.chunks(portion).try_for_each(&mut *to)?;
+                    Ok(5)
+                });
+                let written = written.unwrap();
+                let blocks = bytes.div_ceil(most) + 1;
+                let expected = HEADER_BYTES + bytes + blocks * BLOCK_HEADER_BYTES + TRAILER_BYTES;
+                assert_eq!(written.len(), expected, "{bytes} {portion}");
+                fs::write(&path, &written).unwrap();
+                let file = FileStorage.open(&path).unwrap();
+                let header = bytemuck::pod_read_unaligned(&written[..HEADER_BYTES]);
+                let begin = || SnapshotContent::new(file.as_ref(), &header).unwrap();
+                let (mut read, mut back) = (begin(), vec![0; bytes]);
+                read.fill(&mut back).unwrap();
+                assert!(back == content, "{bytes} {portion}");
+                read.finish(5).unwrap();
+                assert!(read.outcome(Ok(())).is_ok());
+                // Of another state, read in part, and taken before its end was seen.
+                let mut other = begin();
+                other.fill(&mut back).unwrap();
+                assert!(other.finish(6).is_err());
+                assert!(matches!(other.outcome(Ok(())), Err(SnapshotFault::StateHash { .. })));
+                if bytes > 0 {
+                    let mut part = begin();
+                    part.fill(&mut back[8..]).unwrap();
+                    assert!(part.finish(5).is_err());
+                    assert!(matches!(part.outcome(Ok(())), Err(SnapshotFault::End { .. })));
+                }
+                assert!(matches!(begin().outcome(Ok(())), Err(SnapshotFault::State(_))));
+                assert!(begin().fill(&mut vec![0; bytes + 8]).is_err());
+            }
+        }
+    }
+}
