@@ -282,7 +282,7 @@ fn none_is_made_of_a_log_that_is_damaged_where_it_was_durable() {
         let told =
             matches!(&refused, MakeError::Damaged { position, .. } if position.0 == at as u64);
         assert!(told, "{at}: {refused}");
-        assert_eq!(venue.snapshots(), [made.path.clone()]);
+        assert_eq!(venue.snapshots(), std::slice::from_ref(&made.path));
         edit(&first, |bytes| bytes[at + 20] ^= 1);
     }
     assert_eq!(venue.make(2).transactions, venue.transactions);

@@ -526,17 +526,17 @@ mod tests {
 
     #[test]
     fn only_who_waits_for_the_disk_takes_a_reply_for_what_is_durable() {
-        for (acknowledgement, replied) in
-            [(Acknowledgement::Appended, [64, 512, 512]), (Acknowledgement::Durable, [640, 640, 640])]
-        {
+        for (acknowledgement, replied) in [
+            (Acknowledgement::Appended, [64, 512, 512]),
+            (Acknowledgement::Durable, [640, 640, 640]),
+        ] {
             let (mut far, mut receiver) = acknowledged(acknowledgement);
             assert_eq!(receiver.durable(), Position(64));
             let reply = |far: &mut UnixStream, position| {
                 let envelope = Envelope { position: Position(position), ..Default::default() };
                 let mut enclosed = [0; ENVELOPED_BYTES_MAX];
                 let trade = Trade::default();
-                let length =
-                    enclose(&envelope, bytemuck::bytes_of(&trade), &mut enclosed).unwrap();
+                let length = enclose(&envelope, bytemuck::bytes_of(&trade), &mut enclosed).unwrap();
                 far.write_all(&enclosed[..length]).unwrap();
             };
             let beat = |far: &mut UnixStream, durable| {

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::message::event::{ENVELOPE_REPLAYED, ENVELOPE_TERMINAL};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 
 /// Has it see an event in this envelope.
 fn see(client: &mut SteadyClient, envelope: Envelope, event: &impl bytemuck::NoUninit) {
@@ -174,4 +176,53 @@ fn nobody_dials_before_the_pause_is_over_and_waiting_lasts_as_long() {
     client.try_at = Instant::now() + 10 * PATIENCE;
     client.wait(10 * PATIENCE);
     assert!(begin.elapsed() < 10 * PATIENCE);
+}
+
+#[test]
+fn what_finds_no_room_leaves_later_in_its_order_and_a_logout_not_before_it() {
+    // More than the client and the system keep for an engine that does not read.
+    const COUNT: u64 = UNDECIDED_MAX as u64;
+    let (tcp, mut client) = lost_and_patient();
+    let (go, may_read) = mpsc::channel();
+    let has_all = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&has_all);
+    let engine = thread::spawn(move || {
+        let mut socket = say(&tcp, bytemuck::bytes_of(&Welcome::default()));
+        may_read.recv().unwrap();
+        let mut said = vec![0; COUNT as usize * size_of::<NewOrder>() + size_of::<Logout>()];
+        socket.read_exact(&mut said).unwrap();
+        told.store(true, Ordering::Release);
+        said
+    });
+    let back = client.poll();
+    assert!(matches!(back, Ok(Some(Told::Connection(Back::Returned { .. })))), "{back:?}");
+    let mut order = NewOrder::default();
+    for correlation in 1..=COUNT {
+        order.command.correlation = correlation;
+        client.send(&mut order).unwrap();
+    }
+    assert_eq!(client.log_out(), Err(SendError::Full));
+    go.send(()).unwrap();
+    let wait = Wait::begin();
+    while !client.undecided[UNDECIDED_MAX - 1].has_left {
+        wait.go_on("what waits does not leave");
+        assert!(matches!(client.poll(), Ok(None)));
+    }
+    let wait = Wait::begin();
+    while client.log_out() == Err(SendError::Full) {
+        wait.go_on("there is no room for the logout");
+        client.poll().unwrap();
+    }
+    // What the line has not given the socket yet goes with polls, until the engine has the logout.
+    let wait = Wait::begin();
+    while !has_all.load(Ordering::Acquire) {
+        wait.go_on("the logout does not come");
+        client.poll().unwrap();
+    }
+    client.client = None;
+    let said = join(engine, "the engine");
+    assert!(orders_in(&said).into_iter().eq((1..=COUNT).map(|number| (number, number))));
+    let logout = said.len() - size_of::<Logout>();
+    let last: MessageHeader = bytemuck::pod_read_unaligned(&said[logout..][..MessageHeader::BYTES]);
+    assert_eq!(last.template_id, Logout::TEMPLATE);
 }
