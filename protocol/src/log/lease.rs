@@ -479,7 +479,7 @@ mod tests {
             assert!(told.contains(&path.display().to_string()), "{told}");
         }
         // Of a format that is not known, and whole.
-        let mut other = good.clone();
+        let mut other = good;
         other[7] = b'2';
         let crc = crc32c::crc32c(&other[..CRC_OFFSET]);
         other[CRC_OFFSET..].copy_from_slice(&crc.to_le_bytes());

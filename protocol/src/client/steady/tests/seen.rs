@@ -84,7 +84,7 @@ fn what_comes_over_the_line_has_been_seen() {
         scope.spawn(|| say(&tcp, &said));
         let (wait, mut seen) = (Wait::begin(), Vec::new());
         while seen.len() < 3 {
-            wait.go_on(&format!("{seen:?}"));
+            wait.go_on(format!("{seen:?}"));
             if client.poll().unwrap().is_some() {
                 seen.push(client.last_seen().unwrap().1.0);
             }
