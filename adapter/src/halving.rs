@@ -1,7 +1,19 @@
 //! Finds where something begins among numbers that have gaps, by halving them. Used by the history and by the views,
 //! whose entries count up with time.
 
+use std::convert::Infallible;
 use std::ops::RangeInclusive;
+
+/// The number of the first entry that is not before what is looked for; `None` if all are. `within` gives the entries of
+/// a range, in order, each as its number and whether it is before.
+pub(crate) fn first_of<I: DoubleEndedIterator<Item = (u64, bool)>>(
+    within: impl Fn(RangeInclusive<u64>) -> I,
+) -> Option<u64> {
+    let mut all = within(0..=u64::MAX);
+    let (last, false) = all.next_back()? else { return None };
+    let low = all.next().map_or(last, |(id, _)| id);
+    first_not(low, last, |ids| Ok::<_, Infallible>(within(ids).next())).ok()
+}
 
 /// The first number from `low` on whose entry is not before what is looked for; the entry at `last` is not. `look` gives
 /// the first entry of a range with its number, and whether it is before. As many looks as the numbers have bits.
@@ -27,7 +39,6 @@ pub(crate) fn first_not<E>(
 mod tests {
     use super::*;
     use std::cell::Cell;
-    use std::convert::Infallible;
 
     #[test]
     fn the_first_is_found_among_gaps_in_as_many_looks_as_there_are_bits() {

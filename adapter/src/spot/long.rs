@@ -28,20 +28,22 @@ pub(super) fn readers() -> Arc<Readers> {
     Shares::new(usize::MAX, LISTS_MAX)
 }
 
-/// Leave to be sent a list of what `entries` gives: to be asked for before they are copied. Looks at no more of them
-/// than tell a long list from others.
+/// A copy of what an account has `open`, and leave to be sent it, which is asked for before anything is copied. Looks at no
+/// more entries for that than tell a long list from others.
 ///
 /// # Errors
 /// When the account is being sent as many long lists as it may; it may try again.
-pub(super) fn leave(
+pub(super) fn copied<I: Iterator, E>(
     readers: &Arc<Readers>,
     account: AccountId,
-    mut entries: impl Iterator,
-) -> Result<Option<Share<AccountId>>, ApiError> {
-    match entries.nth(PIECE) {
-        None => Ok(None),
-        Some(_) => readers.take(account).map(Some).ok_or_else(queued_in_vain),
-    }
+    open: impl Fn() -> I,
+    copy: impl Fn(I::Item) -> E,
+) -> Result<(Vec<E>, Option<Share<AccountId>>), ApiError> {
+    let leave = match open().nth(PIECE) {
+        None => None,
+        Some(_) => Some(readers.take(account).ok_or_else(queued_in_vain)?),
+    };
+    Ok((open().map(copy).collect(), leave))
 }
 
 /// The reply that lists `entries`, each as `write` writes it. A long list keeps its leave until it has been sent or

@@ -31,13 +31,18 @@ fn of_named<T>(
     let (reader, symbol, market, now_ms) = intake.read(|state| {
         let symbol = state.venue.symbol_named(name).ok_or(ApiError::invalid_symbol())?.id;
         let market = state.history.market(symbol);
-        Ok::<_, ApiError>((state.history.reader()?, symbol, market, now_ms(intake, state)))
+        Ok::<_, ApiError>((
+            state.history.reader()?,
+            symbol,
+            market,
+            now_ms(intake.engine_ns(), state),
+        ))
     })?;
     Ok(look(&SymbolHistory { reader: &reader, symbol, market }, now_ms)?)
 }
 
-/// The time of a request by the engine's clock, or of the last transaction: nobody is told that its own trade has not
-/// happened yet.
-fn now_ms(intake: &Intake<'_>, state: &State) -> u64 {
-    intake.engine_ns().max(state.time_ns) / 1_000_000
+/// The time of a request, which is `engine_ns` by the engine's clock, or of the last transaction: nobody is told that its
+/// own trade has not happened yet.
+fn now_ms(engine_ns: u64, state: &State) -> u64 {
+    engine_ns.max(state.time_ns) / 1_000_000
 }

@@ -89,10 +89,9 @@ fn copied<'a, O: Iterator<Item = &'a orders::Order>>(
     intake: &Intake<'_>,
     open: impl Fn() -> O,
 ) -> Result<(Vec<Named>, Option<Share<AccountId>>), ApiError> {
-    let leave = long::leave(intake.readers(), intake.caller()?.account, open())?;
     let name = |order: &orders::Order| state.venue.symbol(order.symbol).map(|found| found.name);
-    let named = open().map(|order| (name(order).unwrap_or_default(), order.clone()));
-    Ok((named.collect(), leave))
+    let named = |order: &orders::Order| (name(order).unwrap_or_default(), order.clone());
+    long::copied(intake.readers(), intake.caller()?.account, open, named)
 }
 
 /// GET /rateLimit/order: the order counts that are limited.

@@ -2,7 +2,6 @@
 //! fold.
 
 use std::collections::{BTreeSet, HashMap};
-use std::convert::Infallible;
 use std::ops::RangeInclusive;
 
 use touchline_protocol::message::enums::{ListOrderStatus, ListStatusType};
@@ -11,7 +10,7 @@ use touchline_protocol::units::{AccountId, OrderId, OrderListId, SymbolId};
 
 use super::accounts::next;
 use super::error::{FoldError, same};
-use crate::halving::first_not;
+use crate::halving::first_of;
 use crate::history::rows::ListRow;
 
 /// Two orders of which one cancels the other (spot contract §2 Order list).
@@ -144,11 +143,7 @@ impl Lists {
     pub fn first_since(&self, account: AccountId, time_ms: u64) -> Option<u64> {
         let number =
             |list: &OrderList| (list.order_list_id.0.cast_unsigned(), list.time_ms < time_ms);
-        let mut open = self.open_of(account, 0..=u64::MAX);
-        let (last, false) = open.next_back().map(number)? else { return None };
-        let low = open.next().map_or(last, |list| number(list).0);
-        let first = |ids| Ok::<_, Infallible>(self.open_of(account, ids).next().map(number));
-        first_not(low, last, first).ok()
+        first_of(|ids| self.open_of(account, ids).map(number))
     }
 
     /// The account's open list under this name, on any symbol: the one that was placed last.

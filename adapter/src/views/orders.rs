@@ -3,7 +3,6 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
-use std::convert::Infallible;
 use std::ops::RangeInclusive;
 
 use rustc_hash::FxHashMap;
@@ -12,7 +11,7 @@ use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{AccountId, OrderId, OrderListId, SymbolId, TradeId};
 
 use super::error::FoldError;
-use crate::halving::first_not;
+use crate::halving::first_of;
 use crate::history::rows::OrderRow;
 
 /// What an order got as the aggressor from one resting order.
@@ -247,12 +246,7 @@ impl Orders {
     #[must_use]
     pub fn first_since(&self, account: AccountId, symbol: SymbolId, time_ms: u64) -> Option<u64> {
         let number = |order: &Order| (order.order_id.0, order.time_ms < time_ms);
-        let mut open = self.open_on(account, symbol, 0..=u64::MAX);
-        let (last, false) = open.next_back().map(number)? else { return None };
-        let low = open.next().map_or(last, |order| order.order_id.0);
-        let first =
-            |ids| Ok::<_, Infallible>(self.open_on(account, symbol, ids).next().map(number));
-        first_not(low, last, first).ok()
+        first_of(|ids| self.open_on(account, symbol, ids).map(number))
     }
 
     pub(super) fn accept(&mut self, order: Order) -> Result<(), FoldError> {

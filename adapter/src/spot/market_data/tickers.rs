@@ -4,8 +4,8 @@ use serde::Serialize;
 use touchline_protocol::message::command::SymbolFilters;
 use touchline_protocol::units::{SymbolId, UNITS_PER_WHOLE};
 
-use super::of_named;
 use super::responses::{AveragePrice, BookTicker, Percent, PriceTicker, Statistics, Sum};
+use super::{now_ms, of_named};
 use crate::api_error::ApiError;
 use crate::history::statistics::{SymbolHistory, Window};
 use crate::history::{Market, Reader};
@@ -86,8 +86,8 @@ fn shown(views: &Views, symbols: &[SymbolId], engine_ns: u64) -> Result<Vec<Stat
             Traded { name: name(symbol), symbol: symbol.id, market, best }
         };
         let found = symbols.iter().filter_map(|symbol| state.venue.symbol(*symbol)).map(traded);
-        let now_ms = engine_ns.max(state.time_ns) / 1_000_000;
-        Ok::<_, ApiError>((found.collect::<Vec<_>>(), state.history.reader()?, now_ms))
+        let found: Vec<_> = found.collect();
+        Ok::<_, ApiError>((found, state.history.reader()?, now_ms(engine_ns, state)))
     })?;
     found.into_iter().map(|traded| traded.statistics(&reader, now_ms)).collect()
 }

@@ -52,9 +52,8 @@ pub(in crate::spot) fn open(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let account = intake.signed()?.caller.account;
     let (lists, leave) = intake.read(|state| {
         let open = || state.lists.open_of(account, 0..=u64::MAX);
-        let leave = long::leave(intake.readers(), account, open())?;
-        let lists: Vec<_> = open().map(|list| (*list, symbol_of(state, list))).collect();
-        Ok::<_, ApiError>((lists, leave))
+        let named = |list: &lists::OrderList| (*list, symbol_of(state, list));
+        long::copied(intake.readers(), account, open, named)
     })?;
     long::list(lists, leave, |(list, symbol), to| long::write(&shown(list, symbol.as_str()), to))
 }

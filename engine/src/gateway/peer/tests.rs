@@ -134,6 +134,18 @@ impl Talk {
         }
     }
 
+    /// Why it is refused; `None` if it is challenged.
+    fn refusal(&mut self) -> Option<u16> {
+        let mut words = [0u64; 16];
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        let length = self.client.read(bytes).expect("an answer");
+        match decode::handshake(&bytes[..length]) {
+            Ok(Handshake::Challenge(_)) => None,
+            Ok(Handshake::Refused(refused)) => Some(refused.reason),
+            other => panic!("{other:?}"),
+        }
+    }
+
     /// The challenge, if the engine's answer is one.
     fn nonce(&mut self) -> Option<[u8; 32]> {
         let mut bytes = [0u64; size_of::<Challenge>() / 8];
@@ -204,14 +216,7 @@ fn heartbeats_of_a_stream_are_at_most_a_minute_apart() {
         let mut talk = Talk::new();
         let wish = Hello { carrier: CARRIER_STREAM, heartbeat_seconds, ..hello(true) };
         talk.send(bytemuck::bytes_of(&wish), size_of::<Hello>());
-        let mut words = [0u64; 16];
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-        let length = talk.client.read(bytes).expect("an answer");
-        let found = match decode::handshake(&bytes[..length]) {
-            Ok(Handshake::Challenge(_)) => None,
-            Ok(Handshake::Refused(refused)) => Some(refused.reason),
-            other => panic!("{other:?}"),
-        };
+        let found = talk.refusal();
         assert_eq!(found, refused, "{heartbeat_seconds} s");
     }
 }
@@ -326,14 +331,7 @@ fn memory_is_shared_with_nobody_who_comes_over_tcp() {
         let mut talk = Talk::new();
         talk.peer = Peer::new(talk.peer.socket(), origin);
         talk.send(bytemuck::bytes_of(&hello(true)), size_of::<Hello>());
-        let mut words = [0u64; 16];
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-        let length = talk.client.read(bytes).expect("an answer");
-        let found = match decode::handshake(&bytes[..length]) {
-            Ok(Handshake::Challenge(_)) => None,
-            Ok(Handshake::Refused(refused)) => Some(refused.reason),
-            other => panic!("{other:?}"),
-        };
+        let found = talk.refusal();
         assert_eq!((found, talk.gone), (refused, refused.is_some()));
     }
 }
