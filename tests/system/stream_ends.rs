@@ -1,13 +1,14 @@
 //! What sessions over sockets are told when the engine is stopped.
 
 use super::binary::{KEY_A, KEY_B};
-use super::process::WATCHDOG;
 use super::stream_client::{Member, limit, options, over_epoll, tcp, unix, venue};
 use crate::patience::Wait;
 use rustix::process::Signal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-use touchline_protocol::client::{Notice, ReceiveError, SendError};
+use touchline_protocol::client::{Client, Notice, ReceiveError, SendError};
 use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::enums::{CloseReason, Side, TimeInForce};
 use touchline_protocol::units::KeyId;
@@ -15,35 +16,53 @@ use touchline_protocol::units::KeyId;
 /// What a session is told of the engine's end, besides replies.
 type LastWords = Vec<Notice>;
 
-/// Sends as much as the connection takes, if it is to send at all, and reads to the end of the connection.
-fn hears(mut member: Member, key: u64, sends: bool, on_answer: impl FnOnce()) -> LastWords {
-    let client = &mut member.client;
-    let (mut notices, mut on_answer, mut may_send) = (Vec::new(), Some(on_answer), sends);
+/// Orders sent whenever all that came is read: an engine that ends drops what comes as fast as it is sent, and who
+/// sends until there is no room for more would not read meanwhile.
+const SENT_AT_ONCE: usize = 64;
+
+/// Sends so many orders, or as many as there is room for.
+fn send_some(client: &mut Client, count: usize) -> Result<(), SendError> {
+    for _ in 0..count {
+        let time_in_force = TimeInForce::Ioc.to_wire();
+        let mut order = NewOrder { time_in_force, ..limit(Side::Buy, 10, 1) };
+        order.command.key_id = KeyId(KEY_A);
+        client.sender().send(&mut order)?;
+    }
+    Ok(())
+}
+
+/// Sends until no more is taken, since nobody reads the answers.
+fn fill(client: &mut Client) {
     let wait = Wait::begin();
+    while send_some(client, usize::MAX) != Err(SendError::Full) {
+        wait.go_on("it is never full");
+    }
+}
+
+/// Reads to the end of the connection all that comes. Who sends begins when the engine is `ending`, as others hear, and
+/// sends on whenever nothing comes.
+fn hears(mut member: Member, sends: bool, ending: &AtomicBool) -> LastWords {
+    let client = &mut member.client;
+    let (mut notices, mut may_send) = (Vec::new(), sends);
+    let wait = Wait::begin();
+    while sends && !ending.load(Ordering::Relaxed) {
+        wait.go_on("nobody hears of the end");
+    }
     loop {
-        while may_send {
-            let time_in_force = TimeInForce::Ioc.to_wire();
-            let mut order = NewOrder { time_in_force, ..limit(Side::Buy, 10, 1) };
-            order.command.key_id = KeyId(key);
-            match client.sender().send(&mut order) {
-                Ok(_) => {}
-                Err(SendError::Full) => break,
-                Err(_) => may_send = false,
-            }
-        }
         match client.receiver().poll() {
-            Ok(Some(_)) => {
-                if let Some(answered) = on_answer.take() {
-                    answered();
-                }
+            Ok(Some(_)) => {}
+            Ok(None) => {
+                let fits = |sent| matches!(sent, Ok(()) | Err(SendError::Full));
+                may_send = may_send && fits(send_some(client, SENT_AT_ONCE));
+                client.receiver().wait(Duration::from_millis(1));
             }
-            Ok(None) => client.receiver().wait(Duration::from_millis(1)),
             Err(ReceiveError::Disconnected) => break,
             Err(error) => panic!("{error}"),
         }
         notices.extend(std::iter::from_fn(|| client.receiver().next_notice()));
         wait.go_on("the connection goes on");
     }
+    ending.store(true, Ordering::Relaxed);
     notices.extend(std::iter::from_fn(|| client.receiver().next_notice()));
     notices
 }
@@ -52,23 +71,24 @@ fn hears(mut member: Member, key: u64, sends: bool, on_answer: impl FnOnce()) ->
 fn a_stopped_engine_says_so_to_every_session_that_reads() {
     let mut venue = venue(&[]);
     let (a, b) = (venue.key_a(), venue.key_b());
-    let (answered, answers) = std::sync::mpsc::channel();
-    let mut hearing = Vec::new();
     let mut deaf = Member::connect(tcp(&venue), "deaf", (KEY_B, &b));
+    let mut members = Vec::new();
     for (name, endpoint) in [("tcp", tcp(&venue)), ("unix", unix(&venue))] {
         for sends in [false, true] {
             let wishes = options(endpoint.clone(), &format!("{name}-{sends}"), (KEY_A, &a));
             let mut member = Member::open(&wishes).expect("an honest client is let in");
             member.assert_alive();
-            let answered = answered.clone();
-            let hears =
-                move || hears(member, KEY_A, sends, move || answered.send(()).expect("it waits"));
-            hearing.push((name, sends, thread::spawn(hears)));
+            members.push((name, sends, member));
         }
     }
-    for _ in 0..2 {
-        answers.recv_timeout(WATCHDOG).expect("those that send are answered");
-    }
+    // The sockets are full both ways when the engine ends.
+    members.iter_mut().filter(|(_, sends, _)| *sends).for_each(|(.., one)| fill(&mut one.client));
+    let ending = Arc::new(AtomicBool::new(false));
+    let hear = |(name, sends, member)| {
+        let ending = Arc::clone(&ending);
+        (name, sends, thread::spawn(move || hears(member, sends, &ending)))
+    };
+    let hearing = members.into_iter().map(hear).collect::<Vec<_>>();
     assert!(venue.stop_up(Signal::TERM).success());
     for (name, sends, one) in hearing {
         let told = crate::patience::join(one, "the end of a connection");

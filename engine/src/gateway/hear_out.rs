@@ -33,9 +33,11 @@ enum Heard {
 /// Ends the connections of sockets to which all was given that they are to say. Waits until that has come to the peers,
 /// any of which may say something meanwhile, and for those that have sent something that nobody read until they end
 /// too; but for those that have taken nothing of what their sockets keep for `stall_limit`, and at most until `limit`.
-pub(super) fn hear_out(sockets: Vec<Arc<OwnedFd>>, stall_limit: Duration, limit: Instant) {
+/// Gives how many were given up that had not taken all.
+pub(super) fn hear_out(sockets: Vec<Arc<OwnedFd>>, stall_limit: Duration, limit: Instant) -> usize {
     let mut dropped = vec![0; READ_BYTES];
     let begin = Instant::now();
+    let mut given_up = 0;
     let mut waited_for = Vec::new();
     for socket in sockets {
         let heard = drop_what_came(&socket, &mut dropped);
@@ -49,20 +51,19 @@ pub(super) fn hear_out(sockets: Vec<Arc<OwnedFd>>, stall_limit: Duration, limit:
     while !waited_for.is_empty() {
         let now = Instant::now();
         let left = limit.saturating_duration_since(now);
-        if left.is_zero() {
-            return;
-        }
         waited_for.retain_mut(|(socket, stall, is_sending)| {
             let unread = unread(socket.as_fd());
             stall.look(unread, now);
-            (*is_sending || keeps_some(unread)) && stall.lasts(now) < stall_limit
+            let is_given_up = left.is_zero() || stall.lasts(now) >= stall_limit;
+            given_up += usize::from(is_given_up && keeps_some(unread));
+            (*is_sending || keeps_some(unread)) && !is_given_up
         });
-        let Ok(pause) = Timespec::try_from(left.min(LOOK_EVERY)) else { return };
+        let Ok(pause) = Timespec::try_from(left.min(LOOK_EVERY)) else { break };
         let mut polled: Vec<_> =
             waited_for.iter().map(|(socket, ..)| PollFd::new(socket, PollFlags::IN)).collect();
         match poll(&mut polled, Some(&pause)) {
             Ok(_) | Err(Errno::INTR) => {}
-            Err(_) => return,
+            Err(_) => break,
         }
         waited_for.retain_mut(|(socket, _, is_sending)| {
             let heard = drop_what_came(socket, &mut dropped);
@@ -70,6 +71,7 @@ pub(super) fn hear_out(sockets: Vec<Arc<OwnedFd>>, stall_limit: Duration, limit:
             heard != Heard::End
         });
     }
+    given_up
 }
 
 /// True of a socket that keeps something for its peer, as far as the kernel says.
@@ -141,7 +143,7 @@ mod tests {
             }
             assert_eq!(taken, given);
             drop(peer);
-            join(ending, "the wait for a peer that has ended");
+            assert_eq!(join(ending, "the wait for a peer that has ended"), 0);
         }
     }
 
@@ -149,7 +151,7 @@ mod tests {
     fn nobody_waits_for_who_has_all_and_says_nothing_or_beyond_the_limits() {
         let until = |near: &Vec<_>, stall_limit, limit| {
             let near = near.clone();
-            join(thread::spawn(move || hear_out(near, stall_limit, limit)), "the wait for a peer");
+            join(thread::spawn(move || hear_out(near, stall_limit, limit)), "the wait for a peer")
         };
         let near = |socket: TcpStream| vec![Arc::new(OwnedFd::from(socket))];
         // It would wait for longer than this test has patience.
@@ -157,12 +159,12 @@ mod tests {
         let (socket, mut peer, given) = given();
         let mut all = vec![0; given];
         peer.read_exact(&mut all).unwrap();
-        until(&near(socket), long, late);
+        assert_eq!(until(&near(socket), long, late), 0);
         let (socket, mut peer, _) = self::given();
         let near = near(socket);
         for has_sent in [false, true] {
-            until(&near, long, Instant::now());
-            until(&near, Duration::from_millis(1), late);
+            assert_eq!(until(&near, long, Instant::now()), 1, "it has not taken all");
+            assert_eq!(until(&near, Duration::from_millis(1), late), 1);
             if !has_sent {
                 peer.write_all(&[1; 1000]).unwrap();
             }

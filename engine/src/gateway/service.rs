@@ -14,6 +14,7 @@ use super::sessions::Sessions;
 use super::{GatewayOptions, Mail};
 use crate::log::Control;
 use crate::mailbox::{Asked, FromDuty, LogonLetter, LogonRequest, ToDuty};
+use crate::notice::alert;
 use rustc_hash::FxHashMap;
 use std::io;
 use std::ops::Range;
@@ -119,7 +120,11 @@ impl Gateway {
         let begin = Instant::now();
         self.say_last_words()?;
         let limit = (begin + LAST_WORDS_MAX).max(Instant::now() + LAST_WORDS);
-        hear_out(self.backend.into_sockets(), LAST_WORDS, limit);
+        let given_up = hear_out(self.backend.into_sockets(), LAST_WORDS, limit);
+        if given_up > 0 {
+            let what = "had not read all that they were told when the engine ended";
+            alert!("engine: connections that {what}: {given_up}");
+        }
         Ok(())
     }
 
