@@ -3,7 +3,6 @@
 
 use crate::notice::alert;
 use crate::process::{check_new_log, has_log};
-use crate::recovery::put_whole;
 use anyhow::{Context, Result, bail, ensure};
 use rustix::process::geteuid;
 use std::fs::DirBuilder;
@@ -112,7 +111,7 @@ fn own(data: &Path) -> Result<(MasterKey, Marked)> {
 fn leave_mark(data: &Path, key: &MasterKey) {
     let path = data.join(MARK_FILE);
     let line = format!("{}\n", key.mark());
-    if let Err(error) = put_whole(data, &path, line.as_bytes()) {
+    if let Err(error) = regular_file::put_whole(&path, 0o644, line.as_bytes()) {
         alert!("engine: cannot write {}: {error}", path.display());
     }
 }

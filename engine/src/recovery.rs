@@ -68,7 +68,7 @@ pub(crate) use self::{
     end::{Fault, fault},
     leases::Leases,
     leftover::FATAL,
-    mark::{check_no_log_is_lost, of_another_log, put_whole},
+    mark::{check_no_log_is_lost, of_another_log},
     other_user::note_place,
     replay::same_events,
     report::Findings,
@@ -548,7 +548,7 @@ fn save_poison(data: &Path, poison: &Poison) -> Result<(), DiskError> {
     let Poison { path, command, .. } = poison;
     let save = || {
         fs::create_dir_all(&folder)?;
-        put_whole(&folder, path, command)?;
+        regular_file::put_whole(path, 0o644, command)?;
         File::open(data)?.sync_all()
     };
     save().map_err(disk_error("keeping the last command in", path))

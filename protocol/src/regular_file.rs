@@ -3,7 +3,7 @@
 
 use std::{
     fs::{self, File, FileType, OpenOptions},
-    io::{self, Read as _},
+    io::{self, Read as _, Write as _},
     os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _},
     path::Path,
 };
@@ -61,6 +61,26 @@ pub fn replace(path: &Path, mode: u32) -> io::Result<File> {
     File::options().write(true).create_new(true).mode(mode).open(path)
 }
 
+/// Puts a small file in place of whatever has its name: whoever opens that sees the old one or all of the new one, also
+/// behind a power cut, and once this returns the new one. It is drafted beside itself, under its name and `.new`: two
+/// that put the same one at the same time spoil each other's.
+///
+/// # Errors
+/// As the system says. The old one is there then, and the draft is not; but for an error of the folder, behind which
+/// either may be there after a power cut.
+pub fn put_whole(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".new");
+    let mut file = replace(draft.as_ref(), mode)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.and_then(|()| fs::rename(&draft, path)).inspect_err(|_| {
+        // Half of it would keep a full disk full.
+        let _gone = fs::remove_file(&draft);
+    })?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
 /// The text of a small file.
 ///
 /// # Errors
@@ -104,15 +124,34 @@ mod tests {
         let (path, other) = (folder.path().join("file"), folder.path().join("other"));
         fs::write(&other, "somebody's").unwrap();
         symlink(&other, &path).unwrap();
-        io::Write::write_all(&mut replace(&path, 0o600).unwrap(), b"ours").unwrap();
+        replace(&path, 0o600).unwrap().write_all(b"ours").unwrap();
         assert_eq!(fs::read_to_string(&other).unwrap(), "somebody's");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
         let before = File::open(&path).unwrap();
-        io::Write::write_all(&mut replace(&path, 0o600).unwrap(), b"secret").unwrap();
+        replace(&path, 0o600).unwrap().write_all(b"secret").unwrap();
         assert_eq!(io::read_to_string(before).unwrap(), "ours", "who had it open sees no more");
         assert_eq!(fs::read_to_string(&path).unwrap(), "secret");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(replace(folder.path(), 0o600).is_err(), "a folder stays");
+    }
+
+    #[test]
+    fn a_file_is_put_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("file"), folder.path().join("other"));
+        fs::write(&other, "somebody's").unwrap();
+        symlink(&other, folder.path().join("file.new")).unwrap();
+        put_whole(&path, 0o600, b"first").unwrap();
+        let before = File::open(&path).unwrap();
+        put_whole(&path, 0o600, b"second").unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "somebody's");
+        assert_eq!(io::read_to_string(before).unwrap(), "first");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "second");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(put_whole(&path, 0o600, b"third").is_err(), "a folder stays");
+        assert!(!folder.path().join("file.new").exists(), "a draft is left");
     }
 
     #[test]
@@ -121,7 +160,7 @@ mod tests {
         let path = folder.path().join("file");
         assert_eq!(open(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
         let made = open_as(File::options().write(true).create(true), &path).unwrap();
-        io::Write::write_all(&mut &made, b"text").unwrap();
+        (&made).write_all(b"text").unwrap();
         assert_eq!(read_to_string(&path).unwrap(), "text");
         open_as(File::options().write(true).truncate(true), &path).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"");

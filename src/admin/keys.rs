@@ -5,8 +5,8 @@ use super::{MASTER_KEY_FILE, Report, bits, send};
 use crate::names::Names;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use touchline_adapter::auth::keys;
@@ -133,12 +133,7 @@ fn read_addresses(data: &Path) -> Result<KeyAddresses> {
 /// file they would keep it.
 fn write_addresses(data: &Path, lists: &KeyAddresses) -> Result<()> {
     let path = data.join(KEY_ADDRESSES_FILE);
-    let shown = || path.display().to_string();
-    let beside = path.with_extension("new");
-    let mut file = regular_file::replace(&beside, 0o600).with_context(shown)?;
-    file.write_all(lists.to_text().as_bytes()).with_context(shown)?;
-    file.sync_data().with_context(shown)?;
-    fs::rename(&beside, &path).with_context(shown)?;
     // A list that a power cut takes back would leave its key to be used from anywhere.
-    File::open(data).and_then(|folder| folder.sync_all()).with_context(shown)
+    regular_file::put_whole(&path, 0o600, lists.to_text().as_bytes())
+        .with_context(|| path.display().to_string())
 }

@@ -8,8 +8,6 @@ use crate::notice::supervisor::alert;
 use crate::settings::Settings;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
-use std::fs;
-use std::io::Write as _;
 use std::path::{self, Path};
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::credentials::MasterKey;
@@ -104,11 +102,8 @@ fn write_environment(
         writeln!(text, "KEY_ID{suffix}={key_id}")?;
         write!(text, "API_KEY{suffix}={api_key}\nSECRET_KEY{suffix}={secret}\n")?;
     }
-    let draft = path.with_extension("env.draft");
-    let failed = || format!("cannot write {}", path.display());
-    let mut file = regular_file::replace(&draft, 0o600).with_context(failed)?;
-    file.write_all(text.as_bytes()).with_context(failed)?;
-    fs::rename(&draft, path).with_context(failed)
+    regular_file::put_whole(path, 0o600, text.as_bytes())
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn block(
@@ -177,6 +172,7 @@ fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::process::Command;
 
     #[test]

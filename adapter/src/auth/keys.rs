@@ -3,7 +3,7 @@
 //! [`super::token`], rotated by `touchline admin token-key`; adapters notice that by themselves.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -151,8 +151,8 @@ impl KeyRing {
     /// See [`KeysError`].
     pub fn open(path: PathBuf) -> Result<Self, KeysError> {
         if !path.exists() {
-            let first = Document { keys: vec![fresh().map_err(|source| failed(&path, source))?] };
-            place(&path, &first, Place::IfAbsent)?;
+            let make = || put_if_absent(&path, &content(vec![fresh()?])?);
+            make().map_err(|source| failed(&path, source))?;
         }
         let (stamp, keys) = read(&path)?;
         let read = RwLock::new((Some(stamp), Arc::new(ready(keys, &path)?)));
@@ -227,7 +227,7 @@ pub fn rotate(path: &Path, now_s: u64, revoke: bool) -> Result<String, KeysError
     let new = fresh().map_err(|source| failed(path, source))?;
     let kid = new.kid.clone();
     keys.push(new);
-    place(path, &Document { keys }, Place::Over)?;
+    put_over(path, keys).map_err(|source| failed(path, source))?;
     Ok(kid)
 }
 
@@ -281,45 +281,36 @@ fn ready(entries: Vec<Entry>, path: &Path) -> Result<Keys, KeysError> {
     }
 }
 
-/// What becomes of a file that is there already.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Over,
-    IfAbsent,
+/// What stands in a file of these keys.
+fn content(keys: Vec<Entry>) -> io::Result<Vec<u8>> {
+    let count = keys.len();
+    let content = serde_json::to_vec(&Document { keys })?;
+    if content.len() as u64 > FILE_BYTES_MAX {
+        // Nobody could start with it.
+        return Err(io::Error::other(format!(
+            "{count} keys are too many: a replaced one is kept for 30 days, unless all are revoked"
+        )));
+    }
+    Ok(content)
 }
 
-/// Writes the file whole and synced under another name, and gives it its own name then.
-fn place(path: &Path, document: &Document, how: Place) -> Result<(), KeysError> {
-    let write = || -> io::Result<()> {
-        let content = serde_json::to_vec(document)?;
-        if content.len() as u64 > FILE_BYTES_MAX {
-            // Nobody could start with it.
-            let keys = document.keys.len();
-            return Err(io::Error::other(format!(
-                "{keys} keys are too many: a replaced one is kept for 30 days, unless all are revoked"
-            )));
-        }
-        let draft = path.with_extension(format!("draft-{}", std::process::id()));
-        let mut file = regular_file::replace(&draft, 0o600)?;
-        file.write_all(&content)?;
-        file.sync_all()?;
-        match how {
-            Place::Over => fs::rename(&draft, path)?,
-            Place::IfAbsent => {
-                // A link never replaces: if another adapter was quicker, its key is the key.
-                let placed = fs::hard_link(&draft, path);
-                fs::remove_file(&draft)?;
-                match placed {
-                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                        return Err(error);
-                    }
-                    _ => {}
-                }
-            }
-        }
-        path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
-    };
-    write().map_err(|source| failed(path, source))
+/// Puts a file of these keys in place of the one that is there.
+fn put_over(path: &Path, keys: Vec<Entry>) -> io::Result<()> {
+    regular_file::put_whole(path, 0o600, &content(keys)?)
+}
+
+/// Puts a file where there is none, whole or not at all: if another adapter was quicker, its key is the key.
+fn put_if_absent(path: &Path, content: &[u8]) -> io::Result<()> {
+    let own = path.with_extension(format!("draft-{}", std::process::id()));
+    regular_file::put_whole(&own, 0o600, content)?;
+    // A link never replaces.
+    let placed = fs::hard_link(&own, path);
+    fs::remove_file(&own)?;
+    match placed {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
 #[cfg(test)]
@@ -439,7 +430,7 @@ mod tests {
             serde_json::to_vec(&document).unwrap().len() as u64 > FILE_BYTES_MAX
         };
         keys.truncate((1..).find(|&count| is_too_long(count)).unwrap() - 1);
-        place(&path, &Document { keys }, Place::Over).unwrap();
+        put_over(&path, keys).unwrap();
         let before = current(&KeyRing::open(path.clone()).unwrap(), NOW);
         let error = rotate(&path, NOW, false).unwrap_err().to_string();
         assert!(error.contains("keys are too many"), "{error}");

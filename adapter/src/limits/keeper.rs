@@ -2,9 +2,9 @@
 //! again when their file changes. A thread of its own, started with the adapter and ended before it. The
 //! lists are looked after also by whoever meets a key for the first time.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
@@ -91,6 +91,17 @@ impl Keeper {
     /// # Errors
     /// When a file is there and cannot be used. (Lines that are no bans are left out and told.)
     pub fn start(limits: Arc<Limits>, data: &Path, instance: &str) -> Result<Self, KeeperError> {
+        let put = |path: &Path, text: &str| regular_file::put_whole(path, 0o600, text.as_bytes());
+        Self::start_with(limits, data, instance, put)
+    }
+
+    /// As [`start`](Self::start); `put` is how a file gets another text.
+    fn start_with(
+        limits: Arc<Limits>,
+        data: &Path,
+        instance: &str,
+        put: impl FnMut(&Path, &str) -> io::Result<()> + Send + 'static,
+    ) -> Result<Self, KeeperError> {
         let bans = BansFile(data.join(format!("bans-{instance}")));
         bans.read(&limits)?;
         let mut lists = KeyAddressesFile::at(data.join(KEY_ADDRESSES_FILE));
@@ -101,7 +112,7 @@ impl Keeper {
         let own = Arc::clone(&limits);
         let thread = thread::Builder::new()
             .name("limits".to_owned())
-            .spawn(move || bans.run(&own, &told))
+            .spawn(move || bans.run(&own, &told, put))
             .map_err(KeeperError::Thread)?;
         Ok(Self { limits, thread: Some(thread) })
     }
@@ -118,7 +129,12 @@ impl Drop for Keeper {
 }
 
 impl BansFile {
-    fn run(&self, limits: &Limits, told: &Receiver<()>) {
+    fn run(
+        &self,
+        limits: &Limits,
+        told: &Receiver<()>,
+        mut put: impl FnMut(&Path, &str) -> io::Result<()>,
+    ) {
         let (mut is_due, mut is_told, mut tried) = (false, false, None::<Instant>);
         loop {
             let ended = match told.recv_timeout(PAUSE) {
@@ -134,7 +150,7 @@ impl BansFile {
                 // Every request looks at the bans: they are not held while the disk takes its time.
                 let text = limits.bans().to_text();
                 // What cannot be written is tried again and again, and told once.
-                match write_whole(&self.0, &text) {
+                match put(&self.0, &text) {
                     Ok(()) => (is_due, is_told) = (false, false),
                     Err(error) => {
                         if !std::mem::replace(&mut is_told, true) {
@@ -242,26 +258,19 @@ fn read_bounded(path: &Path, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// Puts a file in place of another, whole or not at all.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let beside = path.with_extension("new");
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_data()?;
-    fs::rename(&beside, path)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::limits::LimitsConfig;
-    use crate::patience::eventually;
+    use crate::patience::{PATIENCE, eventually};
     use rustix::fs::{CWD, FileType, Mode, mknodat};
-    use std::fs::File;
     use std::net::IpAddr;
     use std::os::unix::fs::symlink;
     use touchline_protocol::units::KeyId;
+
+    fn put(path: &Path, text: &str) {
+        regular_file::put_whole(path, 0o600, text.as_bytes()).unwrap();
+    }
 
     fn limits() -> Arc<Limits> {
         Arc::new(Limits::new(LimitsConfig {
@@ -296,30 +305,27 @@ mod tests {
         assert_eq!(other.bans().end_ms(client(), end_ms - 1), None, "each instance has its own");
     }
 
-    /// The disk is a pipe here: to write to it takes as long as nobody reads, and to sync it is refused.
     #[test]
     fn nobody_waits_for_the_disk_and_what_it_refused_is_written_later() {
         let folder = tempfile::tempdir().unwrap();
-        let pipe = folder.path().join("bans-one.new");
-        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let kept = folder.path().join("bans-one");
         let limits = limits();
-        // Far more than a pipe takes while nobody reads it.
-        for number in 0..4000_u32 {
-            limits.ban(IpAddr::V4((number + (11 << 24)).into()), now_ms());
-        }
-        let keeper = Keeper::start(Arc::clone(&limits), folder.path(), "one").unwrap();
+        let (begins, begun) = mpsc::channel();
+        let (answer, answers) = mpsc::channel::<io::Result<()>>();
+        // The disk takes as long as it is not told what to answer.
+        let put = move |path: &Path, text: &str| {
+            begins.send(()).unwrap();
+            answers.recv().unwrap()?;
+            fs::write(path, text)
+        };
+        let keeper = Keeper::start_with(Arc::clone(&limits), folder.path(), "one", put).unwrap();
         let end_ms = limits.ban(client(), now_ms());
-        // Opened once the keeper opens it, too, which writes from then on until all is read.
-        let mut disk = File::open(&pipe).unwrap();
+        begun.recv_timeout(PATIENCE).unwrap();
         assert!(limits.bans.try_lock().is_ok(), "requests would wait for the disk");
         let other = [198, 51, 100, 2].into();
         assert_eq!(limits.admit(other, 1, now_ms()).refusal, None);
-        let kept = folder.path().join("bans-one");
-        assert!(!kept.exists(), "what is not written is not put in place");
-        fs::remove_file(&pipe).unwrap();
-        let mut text = String::new();
-        disk.read_to_string(&mut text).unwrap();
-        assert!(text.contains("198.51.100.1 "));
+        answer.send(Err(io::Error::other("refused"))).unwrap();
+        answer.send(Ok(())).unwrap();
         drop(keeper);
         let text = fs::read_to_string(kept).unwrap();
         assert!(text.contains(&format!("198.51.100.1 1 {end_ms}\n")));
@@ -335,11 +341,11 @@ mod tests {
         assert!(limits.refresh_key_addresses());
         assert!(limits.refresh_key_addresses(), "it is as it was");
         assert!(!limits.allows_key(KeyId(1), client()));
-        write_whole(&path, "1 10.0.0.1 198.51.100.0/24\n").unwrap();
+        put(&path, "1 10.0.0.1 198.51.100.0/24\n");
         assert!(limits.refresh_key_addresses());
         assert!(limits.refresh_key_addresses(), "it is as it was");
         assert!(limits.allows_key(KeyId(1), client()));
-        write_whole(&path, "1 nowhere\n").unwrap();
+        put(&path, "1 nowhere\n");
         let mut fresh = KeyAddressesFile::at(path);
         let error = fresh.read(&limits).unwrap_err().to_string();
         assert!(error.contains("key-addresses") && error.contains("nowhere"), "{error}");
@@ -358,7 +364,7 @@ mod tests {
         let limits = limits();
         let _keeper = Keeper::start(Arc::clone(&limits), folder.path(), "one").unwrap();
         assert!(limits.allows_key(KeyId(1), client()));
-        write_whole(&folder.path().join(KEY_ADDRESSES_FILE), "1 10.0.0.1\n").unwrap();
+        put(&folder.path().join(KEY_ADDRESSES_FILE), "1 10.0.0.1\n");
         assert!(eventually(|| !limits.allows_key(KeyId(1), client())), "nobody looks at them");
     }
 
@@ -381,7 +387,7 @@ mod tests {
         for _ in 0..2 {
             assert!(file.read(&limits).unwrap());
         }
-        write_whole(&path, "1 10.0.0.1\n").unwrap();
+        put(&path, "1 10.0.0.1\n");
         assert!(file.read(&limits).unwrap());
         assert!(!limits.allows_key(KeyId(1), client()));
     }
@@ -393,7 +399,7 @@ mod tests {
         let limits = limits();
         let mut file = KeyAddressesFile::at(path.clone());
         assert!(file.read(&limits).unwrap(), "there is none, and that is all");
-        write_whole(&path, "1 10.0.0.1\n").unwrap();
+        put(&path, "1 10.0.0.1\n");
         for _ in 0..2 {
             assert!(file.read(&limits).unwrap());
             fs::remove_file(&path).unwrap();
@@ -401,10 +407,10 @@ mod tests {
             assert!(error.contains("key-addresses: the file is gone"), "{error}");
             assert!(!file.read(&limits).unwrap(), "not what the file says, and told once");
             assert!(!limits.allows_key(KeyId(1), client()), "as before");
-            write_whole(&path, "1 10.0.0.2\n").unwrap();
+            put(&path, "1 10.0.0.2\n");
         }
         assert!(file.read(&limits).unwrap());
-        write_whole(&path, "").unwrap();
+        put(&path, "");
         assert!(file.read(&limits).unwrap());
         assert!(limits.allows_key(KeyId(1), client()));
         fs::remove_file(&path).unwrap();

@@ -19,10 +19,10 @@ use touchline_protocol::{
         lease::{HeldLease, LEASE_FOLDER, Lease, each_lease},
         transaction::Bookmark,
     },
+    regular_file,
     units::Position,
 };
 
-use super::mark::put_whole;
 use crate::log::{DiskError, disk::disk_error};
 use crate::snapshot::{Attesting, Witness};
 
@@ -81,10 +81,9 @@ pub(super) struct AsideLease {
 
 /// Keeps copies of leases, and has them hold all of the log, which begins at `begin`.
 pub(super) fn put_aside(data: &Path, begin: u64, leases: &[AsideLease]) -> Result<(), DiskError> {
-    let folder = data.join(LEASE_FOLDER);
     for AsideLease { lease, kept } in leases {
         // Its number may not be used again, of which nothing else may tell.
-        let keep = || put_whole(&folder, kept, &fs::read(&lease.path)?);
+        let keep = || regular_file::put_whole(kept, 0o644, &fs::read(&lease.path)?);
         keep().map_err(disk_error("keeping a copy of a lease in", kept))?;
         let all = Bookmark { position: Position(begin), ..Default::default() };
         Lease::hold(data, &lease.name, lease.log_id, all)

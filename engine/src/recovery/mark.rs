@@ -2,8 +2,7 @@
 //! a log. Called by recovery; the tools ask whether the id is the log's.
 
 use std::{
-    fs::{self, File},
-    io::{self, Write},
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -67,23 +66,9 @@ pub(super) fn correct(data: &Path, identity: &LogIdentity) {
 fn write(data: &Path, identity: &LogIdentity) {
     let path = data.join(LOG_ID_FILE);
     let line = format!("{}\n", hexadecimal(&identity.log_id));
-    if let Err(error) = put_whole(data, &path, line.as_bytes()) {
+    if let Err(error) = regular_file::put_whole(&path, 0o644, line.as_bytes()) {
         alert!("log: cannot write {}: {error}", path.display());
     }
-}
-
-/// Makes a small file in `folder`, which is durable and has its name only as a whole.
-pub(crate) fn put_whole(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let unfinished = path.with_extension("new");
-    let mut how = File::options();
-    how.write(true).create(true).truncate(true);
-    let mut file = regular_file::open_as(&how, &unfinished)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    written.and_then(|()| fs::rename(&unfinished, path)).inspect_err(|_| {
-        // Half of it would keep a full disk full.
-        let _gone = fs::remove_file(&unfinished);
-    })?;
-    File::open(folder)?.sync_all()
 }
 
 /// Refuses to begin a log where what goes with one says that there was one: its id, a snapshot, leases of its readers,
