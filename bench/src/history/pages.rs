@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
+use serde::de::IgnoredAny;
 use touchline_adapter::config::AdapterConfig;
 use touchline_adapter::history::writer::{Fate, Gate, Work, Writer};
 use touchline_adapter::http::{Completion, Headers, Method, Request, Service};
@@ -249,10 +250,9 @@ impl Client {
             self.spot.call(request, Completion::new(move |reply| drop(sender.send(reply))));
             let reply = receiver.recv_timeout(PATIENCE).context("no reply")?;
             latency.record(nanoseconds(asked.elapsed()));
-            let text = String::from_utf8_lossy(&reply.body);
-            ensure!(reply.status == 200, "{path}?{query}: {text}");
-            let found: serde_json::Value = serde_json::from_slice(&reply.body)?;
-            entries = entries.min(found.as_array().map_or(1, Vec::len));
+            let text = || String::from_utf8_lossy(&reply.body).into_owned();
+            ensure!(reply.status == 200, "{path}?{query}: {}", text());
+            entries = entries.min(entries_of(&reply.body)?);
         }
         Ok(Pages { what, entries, latency: latency.percentiles() })
     }
@@ -283,9 +283,28 @@ impl Client {
     }
 }
 
+/// How many entries a list has; 1 of what is none. All of it is read as JSON, and nothing of it kept: values made of each
+/// reply would leave the next one a heap and caches as no adapter has them.
+fn entries_of(json: &[u8]) -> serde_json::Result<usize> {
+    match json.first() {
+        Some(b'[') => serde_json::from_slice::<Vec<IgnoredAny>>(json).map(|entries| entries.len()),
+        _ => serde_json::from_slice::<IgnoredAny>(json).map(|_| 1),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn entries_are_counted_of_what_is_json_to_its_end() {
+        for (json, entries) in [("[]", 0), ("[{\"a\":[1,2]},3]", 2), ("{\"a\":[1,2]}", 1)] {
+            assert_eq!(entries_of(json.as_bytes()).unwrap(), entries, "{json}");
+        }
+        for json in ["", "[{\"a\":1}", "[1]x", "{\"a\":}", "[1,]"] {
+            assert!(entries_of(json.as_bytes()).is_err(), "{json}");
+        }
+    }
 
     #[test]
     fn pages_begin_anywhere_before_the_last_one() {
