@@ -4,9 +4,10 @@
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use touchline_protocol::log::WINDOW_SEGMENT_BYTES;
+use touchline_protocol::log::{WINDOW_SEGMENT_BYTES, control::CONTROL_FILE};
 use touchline_protocol::wait::{LocalSignal, park};
 
+use crate::log::storage::{GatedStorage, Write};
 use crate::log::{Environment, Log, LogOptions, WindowPlace, open_in};
 use crate::patience::{PATIENCE, Wait, join};
 use crate::recovery::NothingToReplay;
@@ -14,10 +15,17 @@ use crate::recovery::NothingToReplay;
 /// What nobody waits for is not written within the life of a test.
 const NEVER: Duration = Duration::from_secs(3600);
 
+/// Much that has come together.
+const MIB: u64 = 1 << 20;
+
 /// Rounds of a test. A keeper that is not woken looks once per second, for which all rounds together have no time.
 const ROUNDS: u32 = 200;
 
 fn open(data: &std::path::Path, write_interval: Duration) -> Log {
+    open_on(Environment::default(), data, write_interval)
+}
+
+fn open_on(environment: Environment, data: &std::path::Path, write_interval: Duration) -> Log {
     let options = LogOptions {
         data: data.to_owned(),
         window_place: WindowPlace::Data,
@@ -27,7 +35,7 @@ fn open(data: &std::path::Path, write_interval: Duration) -> Log {
         write_interval,
         accept_loss: false,
     };
-    let environment = Environment { attest_after: NEVER, ..Environment::default() };
+    let environment = Environment { attest_after: NEVER, ..environment };
     open_in(&environment, &options, &mut NothingToReplay, &mut |_| {}).unwrap()
 }
 
@@ -132,4 +140,67 @@ fn a_keeper_that_gathers_is_woken_by_who_waits() {
 fn a_keeper_writes_what_is_waited_for_when_the_time_between_two_writes_is_over() {
     let folder = tempfile::tempdir().unwrap();
     serves_who_waits(&mut open(folder.path(), Duration::from_millis(1)));
+}
+
+/// Else a power cut would leave nothing that tells of an incarnation of which a reader has something, and the next
+/// one would have the same number.
+#[test]
+fn the_record_of_an_incarnation_is_on_disk_before_anybody_finds_its_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("live").join(CONTROL_FILE);
+    let (written, writes) = mpsc::channel();
+    let theirs = page.clone();
+    let storage = GatedStorage::new(move |write| {
+        if matches!(write, Write::Blocks(_)) {
+            // Nobody takes it any more when the log is dropped.
+            let _last = written.send(theirs.exists());
+        }
+        Ok(true)
+    });
+    let environment = Environment { storage: Arc::new(storage), ..Environment::default() };
+    let log = open_on(environment, folder.path(), Duration::ZERO);
+    assert!(page.exists());
+    // The header of the first segment, and the record: nothing else is written before somebody waits for it.
+    assert_eq!(writes.try_iter().collect::<Vec<_>>(), [false, false]);
+    assert_eq!(log.control.durable(), log.control.appended());
+}
+
+/// Appends large transactions up to `position`.
+fn append_up_to(log: &mut Log, position: u64) {
+    while log.control.appended().0 < position {
+        log.writer.begin(&[1; 8]).unwrap();
+        log.writer.commit(1, 32_000, 1);
+    }
+}
+
+/// Between them lies a boundary that no write crosses.
+#[test]
+fn what_lies_behind_a_boundary_is_written_with_what_lies_in_front_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (enter, entered) = mpsc::channel();
+    let (leave, may_leave) = mpsc::channel::<()>();
+    let may_leave = std::sync::Mutex::new(may_leave);
+    let storage = GatedStorage::new(move |write| {
+        if matches!(write, Write::Blocks(bytes) if bytes as u64 >= MIB) {
+            let _ended = enter.send(());
+            // None is held up when nobody lets it go on any more.
+            let _let_go = may_leave.lock().unwrap().recv();
+        }
+        Ok(true)
+    });
+    let environment = Environment { storage: Arc::new(storage), ..Environment::default() };
+    let mut log = open_on(environment, folder.path(), NEVER);
+    // Much that has come together waits for no time between two writes.
+    append_up_to(&mut log, MIB + MIB / 16);
+    log.writer.tell_keeper();
+    entered.recv_timeout(PATIENCE).expect("it is written");
+    append_up_to(&mut log, WINDOW_SEGMENT_BYTES + MIB / 2);
+    log.writer.want_durable();
+    log.writer.tell_keeper();
+    drop(leave);
+    let wait = Wait::begin();
+    while log.control.durable() != log.control.appended() {
+        wait.go_on("what lies behind the boundary is not written");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }

@@ -32,9 +32,12 @@ fn publish(tail: &mut Tail, to: u64) {
 #[test]
 fn a_segment_goes_to_the_tail_with_its_beginning_cleared() {
     let (mut tail, mut body, control) = window();
+    let untouched = |_: u64, _: &mut [u8]| panic!("nothing is recycled");
+    publish(&mut tail, WINDOW_SEGMENT_BYTES);
+    assert_eq!(body.appended(), WINDOW_SEGMENT_BYTES);
+    assert!(!body.recycle(WINDOW_SEGMENT_BYTES, untouched), "the tail still reads it");
     publish(&mut tail, 3 * WINDOW_SEGMENT_BYTES);
     assert_eq!(body.appended(), 3 * WINDOW_SEGMENT_BYTES);
-    let untouched = |_: u64, _: &mut [u8]| panic!("nothing is recycled");
     assert!(!body.recycle(WINDOW_SEGMENT_BYTES - 1, untouched), "not durable");
     assert!(!tail.reaches(BYTES + 1));
 
