@@ -94,6 +94,8 @@ struct State {
     /// The next write to this file fails.
     failing_write: Option<String>,
     unreadable: Option<String>,
+    /// The next read of this file fails.
+    failing_read: Option<String>,
     /// Bytes of the largest write.
     largest_write: usize,
     /// Changing calls of a kind that fail, without anything being done.
@@ -156,6 +158,7 @@ impl SimDisk {
             is_failing: false,
             failing_write: None,
             unreadable: None,
+            failing_read: None,
             largest_write: 0,
             refused: None,
             refusals: 0,
@@ -212,6 +215,11 @@ impl SimDisk {
     /// From now on reading this file fails; `None`: no file.
     pub(crate) fn make_unreadable(&self, path: Option<&Path>) {
         self.state().unreadable = path.map(name_of);
+    }
+
+    /// The next read of this file fails; later ones succeed.
+    pub(crate) fn fail_read(&self, path: &Path) {
+        self.state().failing_read = Some(name_of(path));
     }
 
     /// The process has died: another one finds what that one saw, and the disk works again.
@@ -478,8 +486,9 @@ impl BlockFile for SimFile {
     }
 
     fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        let state = self.disk.state();
-        if state.unreadable.as_ref() == Some(&self.name) {
+        let mut state = self.disk.state();
+        let fails = state.failing_read.take_if(|name| *name == self.name).is_some();
+        if fails || state.unreadable.as_ref() == Some(&self.name) {
             return Err(io::Error::from_raw_os_error(IO_ERROR));
         }
         let bytes = state.files[&self.file].bytes.get(offset as usize..);

@@ -183,6 +183,22 @@ fn a_segment_that_cannot_be_read_refuses_the_start_and_is_named() {
     place.open().history.check(&records);
 }
 
+/// Also of a part of the log that is read ahead of its use: it does not end there.
+#[test]
+fn a_segment_that_cannot_be_read_once_refuses_the_start_and_nothing_is_lost() {
+    let (place, mut venue, mut random) = running(50);
+    venue.fill_up_to(&mut random, 2 * SEGMENT + SEGMENT / 2, 1_000);
+    let (records, _) = venue.close();
+    for number in 0..3 {
+        let path = place.segment(number);
+        place.disk.fail_read(&path);
+        check_disk_error(&refusal(&place), &format!("{number:08}.seg"), IO_ERROR);
+    }
+    let venue = place.open();
+    venue.history.check(&records);
+    assert_eq!(venue.log.report.dropped.bytes, 0);
+}
+
 #[test]
 fn a_window_that_is_removed_under_a_running_engine_costs_only_what_was_not_durable() {
     let (place, mut venue, mut random) = running(46);
