@@ -7,7 +7,7 @@
 //! with direct writes and on one without.
 
 use super::crash::{Accident, Known, happen};
-use super::disk::SimDisk;
+use super::disk::{Call, SimDisk};
 use super::random::{Random, is_whole};
 use super::world::{Place, SEGMENT};
 use crate::patience::Wait;
@@ -57,8 +57,12 @@ fn much_in_window(is_direct: bool) -> Situation {
 
 /// The power was cut; what was in flight, over two segment ends, is torn at its beginning.
 fn torn(is_direct: bool) -> Situation {
+    torn_on(SimDisk::new(33, is_direct))
+}
+
+fn torn_on(disk: SimDisk) -> Situation {
     let mut random = Random::new(33);
-    let place = Place::new(SimDisk::new(33, is_direct));
+    let place = Place::new(disk);
     let mut venue = place.open();
     venue.define();
     venue.fill_up_to(&mut random, SEGMENT, 250_000);
@@ -263,4 +267,58 @@ fn what_is_only_in_the_page_cache_is_made_durable_before_anything_is_built_on_it
         place.cut_power();
         place.open().history.check(&records);
     }
+}
+
+/// The first byte of `image` that a disk has neither in the log nor in what was taken out of it.
+fn first_lost(place: &Place, image: &[u8]) -> Option<usize> {
+    let names = place.disk.names();
+    let parts = image.chunks(SEGMENT as usize).enumerate();
+    parts.into_iter().find_map(|(number, part)| {
+        let of_segment = format!("{number:08}.");
+        let files = names.iter().filter(|name| name.starts_with(&of_segment));
+        let files = files.filter(|name| !name.ends_with(".new"));
+        let files: Vec<_> = files.map(|name| place.disk.read(&place.folder().join(name))).collect();
+        let mut bytes = part.iter().enumerate().filter(|(_, byte)| **byte != 0);
+        bytes
+            .find(|(offset, byte)| files.iter().all(|file| file.get(*offset) != Some(byte)))
+            .map(|(offset, _)| number * SEGMENT as usize + offset)
+    })
+}
+
+#[test]
+fn what_is_taken_out_of_the_log_is_kept_at_whatever_call_the_power_is_cut() {
+    for seed in 0..6 {
+        let torn = torn_on(SimDisk::new(seed, seed % 2 == 0)).place;
+        let image = torn.image();
+        for after in 0.. {
+            let place = torn.copy();
+            place.disk.plan(after);
+            if let Ok(venue) = place.try_open() {
+                venue.kill();
+            }
+            let is_over = !place.disk.has_failed();
+            place.cut_power();
+            assert_eq!(first_lost(&place, &image), None, "cut at call {after}");
+            // What an attempt before has kept is not kept again.
+            place.disk.plan(u64::MAX);
+            place.open().kill();
+            let names = place.disk.names();
+            let kept = names.iter().filter(|name| name.starts_with("00000000.dropped-"));
+            assert_eq!(kept.count(), 1, "cut at call {after}: {names:?}");
+            if is_over {
+                assert!(after >= CALLS_LEAST);
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn what_finds_no_room_to_be_kept_takes_none() {
+    let place = torn(true).place;
+    place.disk.refuse(Some((Call::Write, 28)));
+    let error = place.try_open().err().unwrap().to_string();
+    assert!(error.contains("os error 28"), "{error}");
+    let names = place.disk.names();
+    assert!(names.iter().all(|name| !name.ends_with(".new")), "{names:?}");
 }
