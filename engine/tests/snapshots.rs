@@ -589,6 +589,9 @@ fn a_lease_that_comes_while_segments_are_removed_keeps_what_it_needs() {
     // As a prune leaves them that is killed before it has looked at the leases again.
     fs::rename(segment(1), leaving(1)).unwrap();
     fs::copy(segment(3), leaving(3)).unwrap();
+    // Who only looks leaves it so.
+    prune(venue.path(), true, &mut |_| {}).unwrap();
+    assert!(leaving(1).exists() && leaving(3).exists());
     let pruned = prune(venue.path(), false, &mut |_| {}).unwrap();
     assert_eq!((pruned.segments.len(), pruned.kept_for.len()), (0, 1));
     assert_eq!(names(), kept, "the lease has what it needs");
@@ -599,4 +602,19 @@ fn a_lease_that_comes_while_segments_are_removed_keeps_what_it_needs() {
     assert_eq!(pruned.begin.0, WINDOW_SEGMENT_BYTES);
     assert_eq!(names(), [last_kept]);
     assert!(!leaving(1).exists());
+}
+
+#[test]
+fn a_segment_whose_neighbour_is_gone_does_not_get_its_name_back() {
+    let mut venue = Venue::new();
+    venue.grow(40_000);
+    venue.make(1);
+    let folder = venue.path().join("log");
+    let segment = |number: u64| segment_path(&folder, number);
+    let leaving = segment(0).with_extension("seg.leaving");
+    fs::rename(segment(0), &leaving).unwrap();
+    fs::remove_file(segment(1)).unwrap();
+    let pruned = prune(venue.path(), false, &mut |_| {}).unwrap();
+    assert_eq!(pruned.begin.0, 2 * WINDOW_SEGMENT_BYTES);
+    assert!(!leaving.exists() && !segment(0).exists());
 }

@@ -16,6 +16,7 @@ use touchline_engine::inspect::{Verdict, inspect_at_rest};
 use touchline_engine::recovery::RecoveryError;
 use touchline_engine::snapshot::{Portions, SnapshotContent, write_file};
 use touchline_protocol::log::align_frame;
+use touchline_protocol::log::control::WINDOW_BASE_OFFSET;
 use touchline_protocol::log::frame::FrameHeader;
 use touchline_protocol::log::lease::Lease;
 use touchline_protocol::log::segment::LogIdentity;
@@ -309,6 +310,30 @@ fn a_log_without_its_beginning_starts_from_a_snapshot() {
     venue.settle();
     let (records, _) = venue.kill();
     place.cut_power();
+    place.open().history.check(&records);
+}
+
+/// A prune beside an engine takes segments away whose frames its window still has.
+#[test]
+fn a_window_that_reaches_back_before_the_log_is_gone_on_from() {
+    let mut random = Random::new(38);
+    let place = Place::new(SimDisk::new(1, true));
+    let mut venue = place.open();
+    venue.define();
+    venue.fill_up_to(&mut random, 2 * SEGMENT + 100_000, 10_000);
+    (0..20).for_each(|_| venue.trade(&mut random));
+    venue.settle();
+    assert!(take(&place, &venue).unwrap() > 2 * SEGMENT);
+    place.disk.hold(true);
+    (0..20).for_each(|_| venue.trade(&mut random));
+    for number in 0..2 {
+        place.disk.take(&place.segment(number));
+    }
+    let page = std::fs::read(&venue.log.report.control_path).unwrap();
+    let base = &page[WINDOW_BASE_OFFSET..][..8];
+    assert!(u64::from_le_bytes(base.try_into().unwrap()) < 2 * SEGMENT);
+    place.disk.hold(false);
+    let (records, _) = venue.kill();
     place.open().history.check(&records);
 }
 
