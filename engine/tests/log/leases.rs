@@ -172,6 +172,24 @@ fn a_lease_that_names_nothing_that_was_durable_keeps_nobody_from_starting() {
     assert_eq!(held[0].last.position, Position(90 * SEGMENT), "what others hold stays");
 }
 
+#[test]
+fn a_lease_of_what_the_log_has_stays_as_it_is() {
+    let (place, model, last) = leased_log(69);
+    assert_eq!(place.open().close(), model);
+    let held = leases(&place.options.data).unwrap();
+    assert_eq!(held.iter().map(|lease| lease.last).collect::<Vec<_>>(), [last]);
+    assert_eq!(fs::read_dir(place.options.data.join("leases")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_lease_of_the_highest_position_there_is_is_refused_as_any_other() {
+    let (place, _, last) = leased_log(70);
+    let last = Bookmark { position: Position(u64::MAX), ..last };
+    Lease::hold(&place.options.data, "reader", log_id(&place), last).unwrap();
+    let error = refusal(&place);
+    assert!(matches!(error, RecoveryError::BehindLease { .. }), "{error}");
+}
+
 /// Whatever ends a start behind the moment at which the lease was put aside.
 #[test]
 fn an_incarnation_that_only_a_lease_told_of_is_not_used_though_the_lease_is_put_aside() {

@@ -2,7 +2,10 @@
 
 use std::{
     env, fs,
-    os::unix::fs::{FileExt, chown},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{FileExt, chown},
+    },
 };
 
 use rustix::process::getuid;
@@ -412,4 +415,94 @@ fn what_another_user_has_left_is_told_where_the_log_was_not_closed_and_nowhere_e
         assert!(matches!(refused, RecoveryError::WindowOfOther { .. }), "{refused}");
         fs::remove_file(place.options.data.join("window-place")).unwrap();
     }
+}
+
+/// As where another disk holds a copy of the data folder, at another path or with another inode.
+#[test]
+fn the_window_in_memory_of_another_data_folder_is_not_gone_on_from() {
+    let mut place = Place::new();
+    place.options.window_place = WindowPlace::SharedMemory;
+    let appended = |length: usize| {
+        let mut venue = place.open();
+        venue.submit(&vec![24; length]);
+        venue.settle();
+        place.disk.hold(true);
+        venue.append(&[160; 160]);
+        let (folder, model) = (venue.report().window.folder.clone(), venue.model.clone());
+        place.kill_before_disk(venue);
+        (folder, model)
+    };
+    let (folder, model) = appended(24);
+    let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+    let [log, device, inode] = name.split('-').collect::<Vec<_>>()[..] else { panic!("{name}") };
+    let on_other_device = folder.with_file_name(format!("{log}-1f-{inode}"));
+    // That of this folder is there.
+    copy_folder(&folder, &on_other_device);
+    assert_eq!(place.open().close(), model);
+    fs::remove_dir_all(&on_other_device).unwrap();
+
+    let of_other_inode = folder.with_file_name(format!("{log}-1f-{inode}0"));
+    for (other, is_of_path) in
+        [(&on_other_device, false), (&of_other_inode, true), (&on_other_device, true)]
+    {
+        let (folder, model) = appended(32);
+        fs::rename(&folder, other).unwrap();
+        if !is_of_path {
+            fs::write(other.join("origin"), place.root.path().as_os_str().as_bytes()).unwrap();
+        }
+        let counts = other == &on_other_device && is_of_path;
+        let known = model.records.len() - usize::from(!counts);
+        let venue = place.open();
+        assert_eq!(venue.model.records, model.records[..known], "{}", other.display());
+        venue.close();
+        assert_ne!(other.exists(), counts, "on device {device}");
+        let _moved = fs::remove_dir_all(other);
+    }
+}
+
+/// As a start that was killed before it had removed the older one may leave them, or whoever brought that back.
+#[test]
+fn of_windows_in_both_places_the_newer_one_counts() {
+    for places in [
+        [WindowPlace::Data, WindowPlace::SharedMemory],
+        [WindowPlace::SharedMemory, WindowPlace::Data],
+    ] {
+        let mut place = Place::new();
+        place.options.window_place = places[0];
+        let mut venue = place.open();
+        venue.submit(&[24; 24]);
+        venue.settle();
+        let (older, aside) =
+            (venue.report().window.folder.clone(), place.root.path().join("aside"));
+        venue.kill();
+        copy_folder(&older, &aside);
+        place.options.window_place = places[1];
+        let mut venue = place.open();
+        venue.submit(&[32; 32]);
+        venue.settle();
+        place.disk.hold(true);
+        venue.append(&[160; 160]);
+        let model = venue.model.clone();
+        place.kill_before_disk(venue);
+        assert!(!older.exists());
+        copy_folder(&aside, &older);
+        assert_eq!(place.open().model, model);
+    }
+}
+
+#[test]
+fn an_older_copy_of_a_window_is_refused_beside_what_the_same_engine_wrote_later() {
+    let place = Place::new();
+    let mut venue = place.open();
+    venue.submit(&[24; 24]);
+    venue.settle();
+    let (live, aside) = (venue.report().window.folder.clone(), place.root.path().join("aside"));
+    copy_folder(&live, &aside);
+    venue.submit(&[32; 32]);
+    venue.settle();
+    venue.kill();
+    fs::remove_dir_all(&live).unwrap();
+    copy_folder(&aside, &live);
+    let error = refusal(&place);
+    assert!(matches!(error, RecoveryError::WindowStale { .. }), "{error}");
 }
