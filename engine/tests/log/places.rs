@@ -6,7 +6,15 @@ use touchline_engine::{
     inspect::{Inspection, Verdict, inspect},
     recovery::RecoveryError,
 };
-use touchline_protocol::log::segment::{LogIdentity, SegmentError};
+use touchline_protocol::{
+    log::{
+        lease::{LEASE_FOLDER, Lease},
+        place::{HISTORY_FILE, HISTORY_FOLDER},
+        segment::{LogIdentity, SegmentError},
+        transaction::Bookmark,
+    },
+    units::{Incarnation, Position},
+};
 
 use crate::support::{Model, Place, Random, Record, SEGMENT, copy_folder, refusal};
 
@@ -34,7 +42,11 @@ fn looked_at(place: &Place) -> Inspection {
 /// The start and the tools say that `why` is wrong with the segment `number`, and nothing is changed by that; ends
 /// the log there if that is allowed.
 fn assert_misplaced(place: &mut Place, number: u64, why: SegmentError, kept: &[Record]) {
-    let before = place.names();
+    // Each start removes what of a segment the engine before had not made to its end.
+    let segments = |place: &Place| -> Vec<String> {
+        place.names().into_iter().filter(|name| !name.ends_with(".new")).collect()
+    };
+    let before = segments(place);
     let error = refusal(place);
     assert!(
         matches!(&error, RecoveryError::Misplaced { path, source, .. }
@@ -43,7 +55,7 @@ fn assert_misplaced(place: &mut Place, number: u64, why: SegmentError, kept: &[R
     );
     let text = error.to_string();
     assert!(text.contains(&why.to_string()) && text.contains("--accept-loss"), "{text}");
-    assert_eq!(place.names(), before);
+    assert_eq!(segments(place), before);
     let verdict = looked_at(place).verdict;
     assert!(
         matches!(&verdict, Verdict::Misplaced { path, why: told, .. }
@@ -170,4 +182,53 @@ fn what_tells_of_another_log_is_overruled_by_who_accepts_a_loss_and_what_tells_o
     assert_eq!(fs::read_to_string(&mark).unwrap(), ours, "for the starts to come");
     place.options.accept_loss = false;
     assert_eq!(place.open().model.records, model.records);
+}
+
+#[test]
+fn no_log_is_begun_where_anything_tells_that_there_was_one() {
+    let (place, _) = closed_log(76);
+    let data = &place.options.data;
+    let mark = data.join("log-id");
+    let id = fs::read(&mark).unwrap();
+    fs::remove_dir_all(data.join("log")).unwrap();
+    let refused_for = |trace: &Path| match refusal(&place) {
+        RecoveryError::LogGone { traces, .. } => assert_eq!(traces, [trace]),
+        error => panic!("{error}"),
+    };
+    refused_for(&mark);
+    fs::remove_file(&mark).unwrap();
+    let last = Bookmark { position: Position(64), incarnation: Incarnation(1), crc: 1 };
+    Lease::hold(data, "reader", [1; 16], last).unwrap();
+    refused_for(&data.join(LEASE_FOLDER));
+    fs::remove_dir_all(data.join(LEASE_FOLDER)).unwrap();
+    let history = data.join(HISTORY_FOLDER).join("one");
+    fs::create_dir_all(&history).unwrap();
+    fs::write(history.join(HISTORY_FILE), []).unwrap();
+    refused_for(&history);
+    fs::remove_file(history.join(HISTORY_FILE)).unwrap();
+    assert!(place.open().report().new_log);
+    assert_ne!(fs::read(&mark).unwrap(), id);
+}
+
+#[test]
+fn a_segment_that_is_too_long_and_a_first_one_of_another_number_are_refused() {
+    let (place, _) = closed_log(77);
+    let path = place.segment(1);
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, [&whole[..], &[0]].concat()).unwrap();
+    let error = refusal(&place);
+    assert!(
+        matches!(&error, RecoveryError::SegmentLength { path: told, .. } if *told == path),
+        "{error}"
+    );
+    fs::write(&path, whole).unwrap();
+    for name in place.names() {
+        let path = place.options.data.join("log").join(name);
+        if path != place.segment(0) {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    fs::rename(place.segment(0), place.segment(7)).unwrap();
+    let error = refusal(&place);
+    assert!(matches!(&error, RecoveryError::FirstSegment { .. }), "{error}");
 }
