@@ -3,6 +3,7 @@
 use std::{fs, sync::atomic::Ordering, thread, time::Duration};
 
 use touchline_engine::log::WindowPlace;
+use touchline_protocol::log::SEGMENT_HEADER_BYTES;
 
 use crate::support::{Model, Place, Random, Record, SEGMENT, Venue, copy_folder};
 
@@ -374,4 +375,35 @@ fn when_the_engine_was_last_alive_is_known_as_long_as_something_tells_it() {
     let (venue, last) = run(u64::MAX);
     venue.kill();
     alive("anything stands there", (last, u64::MAX));
+}
+
+#[test]
+fn a_log_that_ends_with_the_header_of_a_segment_goes_on_behind_it() {
+    let place = Place::new();
+    let mut random = Random::new(57);
+    let mut venue = place.open();
+    venue.submit_up_to(&mut random, SEGMENT);
+    assert_eq!(venue.log.control.appended().0, SEGMENT + SEGMENT_HEADER_BYTES);
+    venue.settle();
+    let (model, _) = venue.kill();
+    let mut venue = place.open();
+    assert_eq!(venue.model, model);
+    assert_eq!(venue.report().recovered_end.0, SEGMENT + SEGMENT_HEADER_BYTES);
+    assert_eq!(venue.report().dropped.bytes, 0);
+    venue.submit(&random.command(1000));
+    let model = venue.close();
+    assert_eq!(place.open().model, model);
+}
+
+#[test]
+fn a_segment_whose_making_was_interrupted_takes_no_room_for_ever() {
+    let place = Place::new();
+    place.open().close();
+    let left = |name: &str| place.options.data.join("log").join(name);
+    let (made, other) = (left("00000007.seg.new"), left("notes.new"));
+    for path in [&made, &other] {
+        fs::write(path, [1; 100]).unwrap();
+    }
+    place.open().close();
+    assert!(!made.exists() && other.exists());
 }
