@@ -5,7 +5,12 @@ use std::{fs, path::Path};
 use rustix::fs::{FlockOperation, flock};
 use touchline_engine::log::WindowPlace;
 use touchline_engine::recovery::RecoveryError;
-use touchline_protocol::log::{BLOCK_BYTES, WINDOW_BYTES_MIN, segment::SegmentError};
+use touchline_protocol::log::{
+    BLOCK_BYTES, WINDOW_BYTES_MIN,
+    control::{APPENDED_OFFSET, DURABLE_OFFSET, WINDOW_BASE_OFFSET},
+    segment::SegmentError,
+};
+use touchline_protocol::snapshot::{SNAPSHOT_FOLDER, snapshot_path};
 
 use crate::support::{Model, Place, Random, Record, SEGMENT, copy_folder, refusal};
 
@@ -410,6 +415,27 @@ fn a_window_that_nobody_can_go_on_from_is_to_be_moved_away() {
         fs::write(&control, bytes).unwrap();
         refused(told);
     }
+    // The layout's version stands at 8, the window's size at 48 and that of a segment at 56.
+    let higher = |offset: usize, by: u64| {
+        let mut bytes = page.clone();
+        let word = u64::from_le_bytes(bytes[offset..][..8].try_into().unwrap()) + by;
+        bytes[offset..][..8].copy_from_slice(&word.to_le_bytes());
+        bytes
+    };
+    for (bytes, told) in [
+        (higher(8, 1), "this build knows layout"),
+        (higher(48, 1), "control page of a window of"),
+        (higher(56, SEGMENT), "of another log"),
+        (higher(WINDOW_BASE_OFFSET, SEGMENT), "the control page says"),
+        (higher(WINDOW_BASE_OFFSET, 64), "the control page says"),
+        (higher(DURABLE_OFFSET, 64), "the control page says"),
+        (higher(DURABLE_OFFSET, u64::MAX - WINDOW_BYTES_MIN), "the control page says"),
+        (higher(APPENDED_OFFSET, 8), "the control page says"),
+        (higher(APPENDED_OFFSET, WINDOW_BYTES_MIN), "the control page says"),
+    ] {
+        fs::write(&control, bytes).unwrap();
+        refused(told);
+    }
     fs::write(&control, &page).unwrap();
     let aside = live.join("aside");
     for path in [&control, &window] {
@@ -544,4 +570,33 @@ fn a_loss_that_was_accepted_need_not_be_accepted_again_beside_the_page_of_the_wi
     fs::rename(&away, &place.environment.shared_memory).unwrap();
     place.options.accept_loss = false;
     assert_eq!(place.open().model.records, model.records[..damaged]);
+}
+
+#[test]
+fn a_folder_of_snapshots_that_cannot_be_listed_is_not_taken_for_none() {
+    let place = Place::new();
+    place.open().close();
+    let folder = place.options.data.join(SNAPSHOT_FOLDER);
+    fs::write(&folder, []).unwrap();
+    let listed = touchline_engine::snapshot::list(&place.options.data);
+    for error in [refusal(&place), listed.unwrap_err()] {
+        let text = error.to_string();
+        assert!(text.starts_with(&format!("listing {}", folder.display())), "{text}");
+    }
+}
+
+#[test]
+fn what_only_has_the_name_of_a_snapshot_vouches_for_nothing() {
+    let place = Place::new();
+    let mut venue = place.open();
+    venue.submit(&[16; 16]);
+    let model = venue.close();
+    let folder = place.options.data.join(SNAPSHOT_FOLDER);
+    fs::create_dir(&folder).unwrap();
+    let path = snapshot_path(&folder, SEGMENT);
+    fs::write(&path, [7; 8192]).unwrap();
+    let venue = place.open();
+    assert_eq!(venue.model, model);
+    let name = path.display().to_string();
+    assert!(place.told().iter().any(|line| line.contains(&name)));
 }
