@@ -8,8 +8,8 @@ use touchline_engine::{
 };
 use touchline_protocol::{
     log::{
-        WINDOW_BYTES_MIN,
-        frame::{FrameHeader, FrameKind},
+        BLOCK_BYTES, MAX_FRAME_BYTES, WINDOW_BYTES_MIN,
+        frame::{FrameHeader, FrameKind, MAX_COMMAND_BYTES},
     },
     units::Position,
     wait::park,
@@ -73,6 +73,46 @@ fn window_and_disk_hold_the_same_bytes_at_the_same_positions() {
 }
 
 #[test]
+fn behind_the_last_frame_its_block_is_blank_on_disk_whatever_was_written_before() {
+    let place = Place::new();
+    let mut random = Random::new(58);
+    let mut venue = place.open();
+    place.disk.hold(true);
+    while venue.log.control.appended().0 < SEGMENT / 2 {
+        venue.append(&random.command(60_000));
+    }
+    place.disk.hold(false);
+    venue.settle();
+    for _ in 0..20 {
+        venue.submit(&[8; 8]);
+        venue.settle();
+        let end = venue.log.control.durable().0;
+        let rest = end.next_multiple_of(BLOCK_BYTES) - end;
+        assert!(place.read(end, rest as usize).iter().all(|&byte| byte == 0), "behind {end}");
+    }
+}
+
+#[test]
+fn a_log_is_closed_though_its_closing_record_has_a_padding_behind_it() {
+    let place = Place::new();
+    let mut random = Random::new(59);
+    let mut venue = place.open();
+    let largest = MAX_FRAME_BYTES as u64;
+    venue.submit_up_to(&mut random, SEGMENT - 4 * largest);
+    // A closing record leaves no room for the largest frame.
+    while venue.log.control.appended().0 < SEGMENT - largest {
+        venue.submit(&[0; 8]);
+    }
+    assert_eq!(venue.log.control.appended().0, SEGMENT - largest);
+    let model = venue.close();
+    let kinds = records_on_disk(&place, SEGMENT - largest, SEGMENT);
+    assert_eq!(kinds, [FrameKind::Closing, FrameKind::Padding]);
+    let venue = place.open();
+    assert_eq!(venue.model, model);
+    assert!(venue.report().clean);
+}
+
+#[test]
 fn what_is_abandoned_leaves_no_trace() {
     let place = Place::new();
     let mut random = Random::new(3);
@@ -110,10 +150,11 @@ fn what_is_abandoned_leaves_no_trace() {
 fn commands_of_impossible_lengths_are_refused() {
     let place = Place::new();
     let mut venue = place.open();
-    for bytes in [0, 12, 8_000] {
+    for bytes in [0, 12, MAX_COMMAND_BYTES + 8, 8_000] {
         let error = venue.log.writer.begin(&vec![1; bytes]).unwrap_err();
         assert_eq!(error, BeginError::CommandLength { bytes });
     }
+    venue.log.writer.begin(&vec![1; MAX_COMMAND_BYTES]).unwrap();
 }
 
 #[test]
@@ -181,6 +222,22 @@ fn a_command_that_the_engine_died_over_is_kept_and_called_fatal_if_it_panicked()
         venue.kill();
         assert_eq!(place.open().report().poison, None);
     }
+}
+
+#[test]
+fn a_command_that_was_rejected_is_none_that_an_engine_died_over() {
+    let place = Place::new();
+    let mut random = Random::new(60);
+    let mut venue = place.open();
+    assert_eq!(venue.report().appended_only_lost_behind, None, "of a new log nothing is lost");
+    venue.submit(&random.command(100));
+    venue.log.writer.begin(&random.command(0)).unwrap();
+    venue.log.writer.abandon();
+    venue.log.control.note_panic();
+    let (known, _) = venue.kill();
+    let venue = place.open();
+    assert_eq!(venue.model, known);
+    assert_eq!(venue.report().poison, None);
 }
 
 /// One that refuses nobody is no reason to refuse a start.
