@@ -1,11 +1,14 @@
 //! Disks that fail while the engine runs, or cannot keep up.
 
-use std::sync::atomic::Ordering;
+use std::{sync::atomic::Ordering, thread, time::Duration};
 
 use touchline_engine::log::{BeginError, CloseError, Log};
 use touchline_protocol::log::WINDOW_BYTES_MIN;
 
-use crate::support::{Place, Random, SEGMENT, Venue, wait_until_failed};
+use crate::{
+    patience::Wait,
+    support::{Place, Random, SEGMENT, Venue, wait_until_failed},
+};
 
 /// The log has failed: `durable` stays, commands are refused, nothing that was appended is lost.
 fn check_failed(place: &Place, mut venue: Venue, durable: u64, why: &str) {
@@ -114,6 +117,42 @@ fn the_further_the_disk_is_behind_the_larger_are_its_writes() {
     assert_eq!(place.disk.largest_write.load(Ordering::SeqCst), 2 * SEGMENT);
     let known = venue.close();
     assert_eq!(place.open().model, known);
+}
+
+#[test]
+fn nothing_is_written_behind_a_write_that_failed() {
+    let mut place = Place::new();
+    // No segment is to be made for what comes next.
+    place.options.segment_bytes = 8 * SEGMENT;
+    let mut random = Random::new(33);
+    let mut venue = place.open();
+    venue.settle();
+    let writes = || place.disk.writes.load(Ordering::SeqCst);
+    let before = writes();
+    let wait = Wait::begin();
+    // Else it writes the first of them by themselves.
+    while !venue.log.control.is_keeper_parked() {
+        wait.go_on("the keeper does not sleep");
+        thread::sleep(Duration::from_millis(1));
+    }
+    place.disk.hold(true);
+    while venue.log.writer.can_take() {
+        venue.append(&random.command(60_000));
+    }
+    venue.log.writer.tell_keeper();
+    let wait = Wait::begin();
+    while writes() == before {
+        wait.go_on("nothing is written");
+        thread::sleep(Duration::from_millis(1));
+    }
+    // Time to bring along what is to be written next.
+    thread::sleep(Duration::from_millis(50));
+    let durable = venue.log.control.durable().0;
+    place.disk.broken.store(true, Ordering::SeqCst);
+    place.disk.hold(false);
+    wait_until_failed(&venue);
+    assert_eq!(writes(), before + 1);
+    check_failed(&place, venue, durable, "os error 5");
 }
 
 #[test]
