@@ -38,3 +38,26 @@ impl Stall {
         self.since = now.min(self.since + lost);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn less_than_before_is_progress_and_nobody_is_forgiven_ahead() {
+        let (begin, second) = (Instant::now(), Duration::from_secs(1));
+        let mut stall = Stall::new(begin);
+        for (after, unread) in [(1, Some(8)), (2, Some(8)), (3, None), (4, Some(9))] {
+            stall.look(unread, begin + second * after);
+            assert_eq!(stall.lasts(begin + second * after), second * after, "{unread:?}");
+        }
+        stall.look(Some(8), begin + second * 5);
+        assert_eq!(stall.lasts(begin + second * 5), Duration::ZERO);
+        // What is not known takes nothing away of what was.
+        stall.look(None, begin + second * 6);
+        stall.look(Some(7), begin + second * 7);
+        assert_eq!(stall.lasts(begin + second * 7), Duration::ZERO);
+        stall.forgive(second * 60, begin + second * 8);
+        assert_eq!(stall.lasts(begin + second * 9), second);
+    }
+}

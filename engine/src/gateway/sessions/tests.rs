@@ -1,4 +1,7 @@
-//! What a session is owed when the log behind it fails, and behind a pause of the gateway.
+//! What a session is owed when the log behind it fails, and behind a pause of the gateway; beside others in
+//! [`beside`].
+
+mod beside;
 
 use super::*;
 use crate::gateway;
@@ -91,6 +94,15 @@ fn what_waits_behind_answers_that_a_failed_disk_has_taken_along_goes_on_at_once(
     log.control.fail("the test says so");
     gateway.look_at_log();
     assert_eq!(passed_on(gateway, duty), 1, "who decides it is told of it");
+
+    // Who comes later waits for no more either.
+    let session = SessionId(2);
+    let started = SessionStarted { session, epoch: Epoch(1), ..Default::default() };
+    let heartbeat = Duration::from_secs(60);
+    let terms = Terms { acknowledgement: ACKNOWLEDGE_DURABLE, heartbeat, unsent_bytes: 4096 };
+    let durable = log.control.durable();
+    gateway.sessions.open(TICKET + 1, &started, terms, (durable..durable, gateway.now));
+    assert_eq!(gateway.sessions.streams[&(TICKET + 1)].end(), Some(durable));
     site.log.keeper.stop();
 }
 

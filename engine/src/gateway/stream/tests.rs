@@ -3,6 +3,7 @@
 use super::*;
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::event::Done;
+use touchline_protocol::units::Sequence;
 
 const STALL: Duration = Duration::from_secs(5);
 
@@ -283,4 +284,239 @@ fn who_has_logged_out_is_not_blamed_for_a_late_disk() {
     let answers = durable.take(Position(64), later).expect("answers, and the last word");
     durable.sent(answers);
     assert!(durable.is_over(None, later) && !durable.is_owed(None));
+}
+
+/// An event at a position, and its envelope.
+fn event(position: Position, flags: u8) -> (Envelope, Vec<u8>) {
+    let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+    let envelope = Envelope { position, flags, ..Default::default() };
+    let done = Done::default();
+    let length = enclose(&envelope, bytemuck::bytes_of(&done), &mut enclosed).unwrap();
+    (envelope, enclosed[..length].to_vec())
+}
+
+/// Template ids of what leaves now; the socket takes it.
+fn leaving(stream: &mut Stream, durable: Position, now: Instant) -> Vec<u16> {
+    let Some(sent) = stream.take(durable, now) else { return Vec::new() };
+    let (mut rest, mut templates) = (&sent[..], Vec::new());
+    while let Some(length) = touchline_protocol::framing::frame_length(rest).unwrap() {
+        let (message, behind) = rest.split_at(length);
+        templates.push(match decode::disclose(message) {
+            Ok((_, event)) => event.event().map_or(0, |event| template_of(event.bytes())),
+            Err(_) => template_of(message),
+        });
+        rest = behind;
+    }
+    stream.sent(Vec::new());
+    templates
+}
+
+#[test]
+fn nothing_goes_on_behind_a_goodbye_and_what_still_comes_is_dropped() {
+    let now = Instant::now();
+    let mut stream = stream(0, now);
+    let command = touchline_protocol::message::command::CancelOrder::default();
+    let both = [bytemuck::bytes_of(&Logout::default()), bytemuck::bytes_of(&command)].concat();
+    assert!(stream.received(&both, now));
+    let Next::Command(length) = stream.next() else { panic!("it logs out") };
+    stream.passed_on(length);
+    assert!(matches!(stream.next(), Next::Nothing), "it came with the goodbye");
+    for _ in 0..2 * INPUT_BYTES / READ_BYTES {
+        assert!(stream.received(&[0; READ_BYTES], now), "it owes no room for that");
+    }
+    assert!(matches!(stream.next(), Next::Nothing));
+    // One that is ended otherwise has its say no more either.
+    let mut ended = self::stream(0, now);
+    assert!(ended.received(bytemuck::bytes_of(&command), now));
+    ended.close(CloseReason::KeyRevoked, STALL, now);
+    assert!(matches!(ended.next(), Next::Nothing));
+    for _ in 0..2 * INPUT_BYTES / READ_BYTES {
+        assert!(ended.received(&[0; READ_BYTES], now) && !ended.is_full());
+    }
+}
+
+#[test]
+fn nothing_is_said_behind_the_end_and_what_is_missing_in_front_of_it() {
+    use touchline_protocol::message::event::{ENVELOPE_UNSOLICITED, Gap};
+    let now = Instant::now();
+    let mut stream = stream(0, now);
+    let (envelope, message) = event(Position(64), ENVELOPE_UNSOLICITED);
+    for _ in 0..10_000 {
+        stream.put(&envelope, &message);
+    }
+    assert_eq!(leaving(&mut stream, Position(0), now).last(), Some(&Done::TEMPLATE));
+    assert_eq!(leaving(&mut stream, Position(0), now), [Gap::TEMPLATE], "there is room again");
+    for _ in 0..10_000 {
+        stream.put(&envelope, &message);
+    }
+    stream.close(CloseReason::LoggedOut, STALL, now);
+    stream.close(CloseReason::EngineStopped, STALL, now);
+    let (envelope, message) = event(Position(65), ENVELOPE_TERMINAL);
+    stream.put(&envelope, &message);
+    stream.put_as_of(Position(65), &message);
+    let said = leaving(&mut stream, Position(0), now);
+    assert_eq!(said[said.len() - 3..], [Done::TEMPLATE, Gap::TEMPLATE, SessionClosed::TEMPLATE]);
+    assert_eq!(said.iter().filter(|&&it| it == SessionClosed::TEMPLATE).count(), 1);
+    assert!(leaving(&mut stream, Position(0), now).is_empty());
+}
+
+#[test]
+fn a_command_under_anothers_name_is_refused_and_takes_nobodys_place() {
+    let now = Instant::now();
+    let started = SessionStarted { session: SessionId(1), epoch: Epoch(2), ..Default::default() };
+    let heartbeat = Duration::from_secs(60);
+    let terms = Terms { acknowledgement: 0, heartbeat, unsent_bytes: 256 << 10 };
+    let mut stream = Stream::new(&started, terms, Position(0)..Position(0), now);
+    let command = |session, epoch| {
+        let (session, epoch) = (SessionId(session), Epoch(epoch));
+        let command = CommandHeader {
+            session,
+            epoch,
+            correlation: 7,
+            sequence: Sequence(8),
+            ..Default::default()
+        };
+        touchline_protocol::message::command::CancelOrder { command, ..Default::default() }
+    };
+    let own = command(1, 2);
+    assert!(stream.received(bytemuck::bytes_of(&own), now));
+    let Next::Command(length) = stream.next() else { panic!("it is its own") };
+    assert_eq!(stream.message(length), bytemuck::bytes_of(&own));
+    stream.passed_on(length);
+    let room = stream.spare_room();
+    for (session, epoch) in [(2, 2), (1, 1), (1, 3)] {
+        assert!(stream.received(bytemuck::bytes_of(&command(session, epoch)), now));
+        assert!(matches!(stream.next(), Next::Done), "{session} {epoch}");
+        let said = stream.take(Position(0), now).expect("it is told");
+        let (envelope, event) = decode::disclose(&said).expect("an event");
+        let Ok(Event::Rejected(rejected)) = event.event() else { panic!("it is refused") };
+        assert_eq!(rejected.reason, RejectReason::StaleEpoch.to_wire());
+        assert_eq!((envelope.correlation, envelope.sequence.0), (7, 8));
+        stream.sent(Vec::new());
+    }
+    assert_eq!(stream.spare_room(), room, "the answer to its own one still has its room");
+}
+
+#[test]
+fn what_is_on_disk_to_the_last_byte_is_told_when_the_disk_has_failed() {
+    let now = Instant::now();
+    let durable = Position(64);
+    let piece = |position| {
+        let mut stream = stream(ACKNOWLEDGE_DURABLE, now);
+        stream.fail(durable);
+        (stream.awaits_state, stream.replay) = (Some(7), 9);
+        let (_, message) = event(durable, 0);
+        stream.state_came(position, &message);
+        assert_eq!(stream.awaits_state, None);
+        let of_state = leaving(&mut stream, durable, now);
+        stream.replaying = Replaying::Due;
+        let goes_on = stream.history_came(position, &message, false);
+        let replaying = stream.replaying;
+        (of_state, leaving(&mut stream, durable, now), goes_on, replaying)
+    };
+    let there = vec![Done::TEMPLATE];
+    assert_eq!(piece(durable), (there.clone(), there, true, Replaying::Hungry));
+    let (refused, broken_off) = (vec![Rejected::TEMPLATE], vec![ReplayEnd::TEMPLATE]);
+    assert_eq!(piece(Position(65)), (refused, broken_off, false, Replaying::Not));
+}
+
+#[test]
+fn last_words_are_waited_for_until_the_peer_has_them_or_the_time_is_over() {
+    let (now, marks) = (Instant::now(), Default::default());
+    let (second, most) = (Duration::from_secs(1), Duration::from_secs(2));
+    let mut stream = stream(0, now);
+    stream.close(CloseReason::KeyRevoked, STALL, now);
+    assert!(!stream.has_said_all() && !stream.is_over(Some(0), now));
+    assert_eq!(leaving(&mut stream, Position(0), now), [SessionClosed::TEMPLATE]);
+    assert!(stream.has_said_all() && stream.is_waited_for());
+    assert!(!stream.is_over(Some(1), now) && stream.is_over(Some(0), now));
+    assert!(stream.is_over(None, now), "where the kernel does not say");
+    assert!(stream.is_over(Some(1), now + most));
+    stream.forgive(second, now + most);
+    assert!(!stream.is_over(Some(1), now + most) && stream.is_over(Some(1), now + most + second));
+    assert!(!stream.is_owed(Some(1)), "it was told why");
+    // Who has logged out has its time as long as it reads.
+    let mut owed = self::stream(0, now);
+    owed.close(CloseReason::LoggedOut, STALL, now);
+    leaving(&mut owed, Position(0), now);
+    for (unread, later) in [(2, 0), (1, 1), (1, 2)] {
+        let now = now + STALL * later * 2 / 3;
+        assert!(owed.tick(now, STALL, marks, Some(unread)).is_none());
+        assert!(!owed.is_over(Some(unread), now) && owed.is_owed(Some(unread)));
+    }
+    let late = now + 2 * STALL;
+    assert!(owed.tick(late, STALL, marks, Some(1)).is_none() && owed.is_over(Some(1), late));
+    assert!(!owed.is_owed(Some(0)) && !owed.is_owed(None));
+}
+
+#[test]
+fn who_takes_something_begins_anew_to_stand_still() {
+    let (now, marks) = (Instant::now(), Default::default());
+    for is_all in [false, true] {
+        let mut stream = stream(0, now);
+        let (envelope, message) = event(Position(0), ENVELOPE_TERMINAL);
+        fill(&mut stream, Position(0), now);
+        assert!(stream.take(Position(0), now).is_some());
+        assert!(stream.tick(now, STALL, marks, None).is_none());
+        let almost = now + STALL * 9 / 10;
+        assert!(stream.has_words(almost, STALL) && !stream.has_words(now + STALL, STALL));
+        if is_all {
+            stream.sent(Vec::new());
+            while stream.outgoing.has_credit() {
+                stream.outgoing.passed_on();
+                stream.put(&envelope, &message);
+            }
+            assert!(stream.take(Position(0), almost).is_some());
+        } else {
+            stream.progressed(1);
+        }
+        assert!(stream.tick(now + STALL, STALL, marks, None).is_none(), "{is_all}");
+        let ended = stream.tick(now + 2 * STALL, STALL, marks, None);
+        assert!(matches!(ended, Some((CloseReason::ReaderStalled, _))), "{ended:?}");
+    }
+}
+
+#[test]
+fn who_stood_still_has_its_time_anew_when_it_logs_out_and_who_sends_nothing_is_not_waited_for() {
+    let (now, marks) = (Instant::now(), Default::default());
+    let mut stream = stream(0, now);
+    fill(&mut stream, Position(0), now);
+    assert!(stream.take(Position(0), now).is_some());
+    assert!(stream.tick(now, STALL, marks, None).is_none());
+    let late = now + STALL;
+    stream.close(CloseReason::LoggedOut, STALL, late);
+    assert!(!stream.is_over(None, late));
+    assert!(stream.tick(late, STALL, marks, None).is_none());
+    assert!(!stream.is_over(None, late) && stream.is_over(None, late + STALL));
+    // Its answers take all room, and it wants nothing that they would be in the way of.
+    let mut content = self::stream(0, now);
+    let (envelope, message) = event(Position(0), ENVELOPE_TERMINAL);
+    while content.outgoing.has_credit() {
+        content.outgoing.passed_on();
+        content.put(&envelope, &message);
+    }
+    assert!(content.take(Position(0), now).is_some());
+    assert!(!content.is_waited_for());
+}
+
+#[test]
+fn a_heartbeat_comes_when_nothing_was_said_and_who_is_not_read_is_not_silent() {
+    let (begin, marks) = (Instant::now(), Default::default());
+    let mut stream = stream(0, begin);
+    let interval = stream.heartbeat;
+    let (envelope, message) = event(Position(0), 0);
+    stream.put(&envelope, &message);
+    let said = begin + interval / 2;
+    assert_eq!(leaving(&mut stream, Position(0), said), [Done::TEMPLATE]);
+    assert!(stream.tick(begin + interval, STALL, marks, None).is_none());
+    assert!(leaving(&mut stream, Position(0), begin + interval).is_empty(), "it said something");
+    assert!(stream.tick(said + interval, STALL, marks, None).is_none());
+    assert_eq!(leaving(&mut stream, Position(0), said + interval), [Heartbeat::TEMPLATE]);
+    let silent = begin + interval * SILENT_INTERVALS;
+    stream.is_held = true;
+    assert!(stream.tick(silent, STALL, marks, None).is_none());
+    stream.let_go(silent);
+    assert!(!stream.is_held && stream.tick(silent, STALL, marks, None).is_none());
+    let ended = stream.tick(silent + interval * SILENT_INTERVALS, STALL, marks, None);
+    assert!(matches!(ended, Some((CloseReason::Silent, _))), "{ended:?}");
 }
