@@ -12,6 +12,7 @@ mod halving;
 pub mod history;
 pub mod http;
 pub mod jobs;
+pub mod json;
 pub mod key_ring;
 pub mod limits;
 pub mod link;

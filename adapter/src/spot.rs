@@ -34,6 +34,7 @@ use touchline_protocol::units::{AccountId, KeyId, Position};
 
 use crate::api_error::ApiError;
 use crate::http::{Completion, Fault, Headers, Method, Refused, Reply, Request, Service};
+use crate::json::JsonWriter;
 use crate::key_ring::KeyRing;
 use crate::limits::{Admission, Limits};
 use crate::link::{Decision, Doubt, NotSent, OrderCommand, Outcome, Submit, Terminal};
@@ -575,10 +576,10 @@ where
 
 fn json_by(
     room: usize,
-    write: impl FnOnce(&mut serde_json::Serializer<&mut Vec<u8>>) -> serde_json::Result<()>,
+    write: impl FnOnce(&mut JsonWriter<'_>) -> serde_json::Result<()>,
 ) -> Result<Reply, ApiError> {
     let mut bytes = Vec::with_capacity(room);
-    write(&mut serde_json::Serializer::new(&mut bytes)).map_err(|_| ApiError::unknown())?;
+    write(&mut JsonWriter::new(&mut bytes)).map_err(|_| ApiError::unknown())?;
     Ok(Reply::json(200, bytes))
 }
 

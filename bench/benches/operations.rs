@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use bytemuck::bytes_of;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group};
+use serde::Serialize;
+use touchline_adapter::json::JsonWriter;
 use touchline_adapter::signature::SigningKey;
 use touchline_bench::allocation::Counting;
 use touchline_bench::core::engines::{Engine, Touchline, TouchlineHandles, with_places};
@@ -18,7 +20,7 @@ use touchline_bench::core::flows::{Flow, Synthetic};
 use touchline_bench::core::operation::Tally;
 use touchline_bench::core::venue::{Size, Venue};
 use touchline_engine::huge_pages::use_huge_pages;
-use touchline_protocol::decimal;
+use touchline_protocol::decimal::{self, DecimalText};
 use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::decode;
 use touchline_protocol::message::enums::{OrderType, Side, TimeInForce};
@@ -31,6 +33,9 @@ static ALLOCATOR: Counting = Counting;
 const OPERATIONS: usize = 500_000;
 /// Operations that the book is shown before they come.
 const BATCH: usize = 64;
+
+/// Room for a page of 1,000 orders as JSON.
+const PAGE_BYTES: usize = 512 << 10;
 
 /// The order book alone.
 fn book(criterion: &mut Criterion) {
@@ -153,7 +158,70 @@ fn texts(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(operations, book, core, messages, texts);
+/// An order as a reply shows it.
+#[derive(Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown {
+    symbol: &'static str,
+    order_id: u64,
+    order_list_id: i64,
+    client_order_id: String,
+    price: String,
+    orig_qty: String,
+    executed_qty: String,
+    cummulative_quote_qty: String,
+    status: &'static str,
+    time_in_force: &'static str,
+    side: &'static str,
+    stop_price: &'static str,
+    time: u64,
+    is_working: bool,
+}
+
+impl Shown {
+    fn new(number: u64) -> Self {
+        let decimal = |units: u64| DecimalText::new(units.cast_signed()).as_str().to_owned();
+        Self {
+            symbol: "BTCUSDT",
+            order_id: 3_000_000 + number,
+            order_list_id: -1,
+            client_order_id: format!("page-{number:018}"),
+            price: decimal(6_000_000_000_000 + number * 1_000_000),
+            orig_qty: decimal(100_000_000 + number * 12_345),
+            executed_qty: decimal(number * 12_345),
+            cummulative_quote_qty: decimal(number * 740_700_000),
+            status: "PARTIALLY_FILLED",
+            time_in_force: "GTC",
+            side: "BUY",
+            stop_price: "0.00000000",
+            time: 1_790_000_000_000 + number,
+            is_working: true,
+        }
+    }
+}
+
+/// A page of 1,000 orders by our writer and by the library's.
+fn pages(criterion: &mut Criterion) {
+    let page: Vec<Shown> = (0..1000).map(Shown::new).collect();
+    let ours = || {
+        let mut bytes = Vec::with_capacity(PAGE_BYTES);
+        page.serialize(&mut JsonWriter::new(&mut bytes)).expect("all keys are texts");
+        bytes
+    };
+    let library = || {
+        let mut bytes = Vec::with_capacity(PAGE_BYTES);
+        serde_json::to_writer(&mut bytes, &page).expect("all keys are texts");
+        bytes
+    };
+    assert!(ours() == library() && ours().len() <= PAGE_BYTES);
+    let mut group = criterion.benchmark_group("JSON of 1,000 orders");
+    group.throughput(Throughput::Elements(1000));
+    group.bench_function("ours", |bencher| bencher.iter(ours));
+    group.bench_function("the library's", |bencher| bencher.iter(library));
+    group.finish();
+}
+
+criterion_group!(operations, book, core, messages, texts, pages);
 
 fn main() {
     use_huge_pages(true);

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde::Serialize as _;
 
 use super::exchange::Exchange;
 use super::readers::Reading;
@@ -11,6 +12,7 @@ use super::record::{JOB, Job};
 use super::refusal::Refusal;
 use super::responses::{self, JobFields, OneJob};
 use crate::http::Rest;
+use crate::json::JsonWriter;
 use crate::views::records::{Block, RecordId};
 
 /// Jobs of which a list takes a new piece, at the least.
@@ -98,7 +100,7 @@ impl List {
             let times = (record.created_ms, record.updated_ms);
             let fields = JobFields::new(&job, (&record.id, &self.user), times);
             // Writing to memory does not fail, and there is no key that is no text.
-            let _written = serde_json::to_writer(&mut *piece, &fields);
+            let _written = fields.serialize(&mut JsonWriter::new(piece));
             self.count += 1;
         }
     }

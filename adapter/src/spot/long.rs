@@ -11,6 +11,7 @@ use touchline_protocol::units::AccountId;
 use super::queued_in_vain;
 use crate::api_error::ApiError;
 use crate::http::{Reply, Rest};
+use crate::json::JsonWriter;
 use crate::shares::{Share, Shares};
 
 /// Entries of a list that are written at once: some 0.1 ms. A list of no more has a length and no chunks.
@@ -123,5 +124,5 @@ pub(super) fn steps<E: Send + 'static>(
 
 /// Writes an entry of a list.
 pub(super) fn write(entry: &impl Serialize, to: &mut Vec<u8>) -> Result<(), ApiError> {
-    serde_json::to_writer(to, entry).map_err(|_| ApiError::unknown())
+    entry.serialize(&mut JsonWriter::new(to)).map_err(|_| ApiError::unknown())
 }

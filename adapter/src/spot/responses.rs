@@ -17,6 +17,10 @@ pub(super) struct Decimal(pub(super) i64);
 
 impl Serialize for Decimal {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Most of an order's are.
+        if self.0 == 0 {
+            return serializer.serialize_str("0.00000000");
+        }
         serializer.serialize_str(DecimalText::new(self.0).as_str())
     }
 }
