@@ -351,22 +351,75 @@ mod tests {
     use touchline_protocol::ring::RingCapacities;
     use touchline_protocol::ring::layout::MIN_SESSION_SLOTS;
 
+    /// None yet, over rings of which the other end is given too.
+    fn streams() -> (Streams, SessionEnd) {
+        let sizes = RingCapacities::new(MIN_SESSION_SLOTS, MIN_SESSION_SLOTS).unwrap();
+        let (end, descriptors) = SessionEnd::create(sizes).unwrap();
+        let reader = SessionEnd::attach(&descriptors, sizes).unwrap();
+        (Streams::new(end, Arc::new(Bell::new().unwrap())), reader)
+    }
+
+    const fn terms(account: Option<AccountId>) -> Terms {
+        Terms {
+            account,
+            side: None,
+            rate: RateLimit::new(0),
+            awaits_disk: false,
+            detail: Detail::Whole,
+        }
+    }
+
+    /// The sessions that are told of an event of this session and account, in order; of those that `is_told` lets.
+    fn told_of(
+        (streams, reader): &mut (Streams, SessionEnd),
+        (position, session, account): (u64, u32, Option<u32>),
+        is_told: impl Fn(&Stream) -> bool,
+    ) -> Vec<u32> {
+        let envelope = Envelope { position: Position(position), ..Default::default() };
+        let note =
+            Addressee { offset: 0, session: SessionId(session), account: account.map(AccountId) };
+        streams.tell(&note, &envelope, bytemuck::bytes_of(&Trade::default()), is_told);
+        let (mut buffer, mut told) = (MessageBuffer::new(), Vec::new());
+        while let Some(length) = reader.input.poll(&mut buffer).unwrap() {
+            told.push(disclose(buffer.bytes(length)).unwrap().0.session.0);
+        }
+        reader.input.release();
+        told
+    }
+
+    #[test]
+    fn an_event_is_told_to_its_session_and_to_those_that_take_all_of_its_account_alone() {
+        let mut both = streams();
+        for (session, account) in [(1, Some(1)), (2, Some(2)), (3, None), (4, Some(1)), (5, None)] {
+            let terms = terms(account.map(AccountId));
+            both.0.add((SessionId(session), Epoch(1)), terms, Position(1));
+        }
+        assert_eq!(told_of(&mut both, (2, 3, Some(1)), |_| true), [3, 1, 4]);
+        assert_eq!(told_of(&mut both, (3, 9, Some(2)), |_| true), [2]);
+        assert_eq!(told_of(&mut both, (4, 1, Some(1)), |_| true), [1, 4], "once each");
+        assert_eq!(told_of(&mut both, (5, 5, None), |_| true), [5]);
+        assert_eq!(told_of(&mut both, (6, 9, None), |_| true), []);
+        assert_eq!(told_of(&mut both, (7, 9, Some(3)), |_| true), []);
+        // Whom the caller leaves out is left out in either way of being told.
+        assert_eq!(told_of(&mut both, (8, 3, Some(1)), |one| one.session.0 != 3), [1, 4]);
+        assert_eq!(told_of(&mut both, (9, 3, Some(1)), |one| one.session.0 != 1), [3, 4]);
+        // The last one of the list takes the place of who leaves.
+        let first = both.0.find(SessionId(1)).unwrap();
+        assert_eq!(both.0.remove(first).session, SessionId(1));
+        assert_eq!(told_of(&mut both, (10, 5, Some(1)), |_| true), [5, 4]);
+        let second = both.0.find(SessionId(2)).unwrap();
+        both.0.remove(second);
+        assert_eq!(told_of(&mut both, (11, 9, Some(1)), |_| true), [4]);
+        assert_eq!(told_of(&mut both, (12, 2, Some(2)), |_| true), []);
+        assert_eq!(both.0.iter().count(), 3);
+    }
+
     #[test]
     fn a_gap_begins_before_the_transaction_of_which_a_part_did_not_fit() {
         for single in 0..4 {
-            let sizes = RingCapacities::new(MIN_SESSION_SLOTS, MIN_SESSION_SLOTS).unwrap();
-            let (end, descriptors) = SessionEnd::create(sizes).unwrap();
-            let mut reader = SessionEnd::attach(&descriptors, sizes).unwrap();
-            let mut streams = Streams::new(end, Arc::new(Bell::new().unwrap()));
-            let terms = Terms {
-                account: None,
-                side: None,
-                rate: RateLimit::new(0),
-                awaits_disk: false,
-                detail: Detail::Whole,
-            };
+            let (mut streams, mut reader) = streams();
             let session = SessionId(1);
-            streams.add((session, Epoch(1)), terms, Position(1));
+            streams.add((session, Epoch(1)), terms(None), Position(1));
             let trade = Trade::default();
             // Transactions of one event, then of four, until half of the ring is full.
             for number in 2..200 {
