@@ -244,57 +244,57 @@ impl<'a, 'b> Entries<'a, 'b> {
     }
 }
 
-impl SerializeSeq for Entries<'_, '_> {
-    type Ok = ();
-    type Error = Error;
+macro_rules! lists {
+    ($($kind:ident::$element:ident),* $(,)?) => {
+        $(
+            impl $kind for Entries<'_, '_> {
+                type Ok = ();
+                type Error = Error;
 
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
-        self.element(value)
-    }
+                fn $element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+                    self.element(value)
+                }
 
-    fn end(self) -> Result<()> {
-        self.finish()
-    }
+                fn end(self) -> Result<()> {
+                    self.finish()
+                }
+            }
+        )*
+    };
 }
 
-impl SerializeTuple for Entries<'_, '_> {
-    type Ok = ();
-    type Error = Error;
-
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
-        self.element(value)
-    }
-
-    fn end(self) -> Result<()> {
-        self.finish()
-    }
+lists! {
+    SerializeSeq::serialize_element,
+    SerializeTuple::serialize_element,
+    SerializeTupleStruct::serialize_field,
+    SerializeTupleVariant::serialize_field,
 }
 
-impl SerializeTupleStruct for Entries<'_, '_> {
-    type Ok = ();
-    type Error = Error;
+macro_rules! structures {
+    ($($kind:ident),*) => {
+        $(
+            impl $kind for Entries<'_, '_> {
+                type Ok = ();
+                type Error = Error;
 
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
-        self.element(value)
-    }
+                #[inline]
+                fn serialize_field<T: Serialize + ?Sized>(
+                    &mut self,
+                    name: &'static str,
+                    value: &T,
+                ) -> Result<()> {
+                    self.field(name, value)
+                }
 
-    fn end(self) -> Result<()> {
-        self.finish()
-    }
+                fn end(self) -> Result<()> {
+                    self.finish()
+                }
+            }
+        )*
+    };
 }
 
-impl SerializeTupleVariant for Entries<'_, '_> {
-    type Ok = ();
-    type Error = Error;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
-        self.element(value)
-    }
-
-    fn end(self) -> Result<()> {
-        self.finish()
-    }
-}
+structures! { SerializeStruct, SerializeStructVariant }
 
 impl SerializeMap for Entries<'_, '_> {
     type Ok = ();
@@ -319,41 +319,6 @@ impl SerializeMap for Entries<'_, '_> {
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
         self.writer.put(":");
         value.serialize(&mut *self.writer)
-    }
-
-    fn end(self) -> Result<()> {
-        self.finish()
-    }
-}
-
-impl SerializeStruct for Entries<'_, '_> {
-    type Ok = ();
-    type Error = Error;
-
-    #[inline]
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<()> {
-        self.field(name, value)
-    }
-
-    fn end(self) -> Result<()> {
-        self.finish()
-    }
-}
-
-impl SerializeStructVariant for Entries<'_, '_> {
-    type Ok = ();
-    type Error = Error;
-
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<()> {
-        self.field(name, value)
     }
 
     fn end(self) -> Result<()> {

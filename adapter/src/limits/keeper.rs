@@ -324,6 +324,7 @@ mod tests {
         assert!(limits.bans.try_lock().is_ok(), "requests would wait for the disk");
         let other = [198, 51, 100, 2].into();
         assert_eq!(limits.admit(other, 1, now_ms()).refusal, None);
+        assert!(!kept.exists(), "what is not written is not put in place");
         answer.send(Err(io::Error::other("refused"))).unwrap();
         answer.send(Ok(())).unwrap();
         drop(keeper);
