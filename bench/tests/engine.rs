@@ -5,6 +5,8 @@
 //! or `../shared/data` beside the workspace. Skipped where one is absent, unless
 //! `TOUCHLINE_REQUIRE_ALL=1`.
 
+#[path = "support/memory.rs"]
+mod memory;
 #[path = "../../tests/support/patience.rs"]
 mod patience;
 
@@ -140,15 +142,17 @@ fn the_recorded_hour_is_reproduced() {
 #[test]
 fn orders_are_measured_beside_a_flood_of_records() {
     let Some(engine) = engine() else { return };
+    let (scratch, in_memory) = memory::or_on_disk();
+    let folder = scratch.path().to_str().unwrap();
     let output = bench(
         &engine,
-        &["records", "--json", "--runs", "1", "--messages", "195", "--scratch", "/dev/shm"],
+        &["records", "--json", "--runs", "1", "--messages", "195", "--scratch", folder],
     );
     let report = json(&output);
     assert_eq!(output.status.code(), Some(0), "{report:#}");
     // In ten equal blocks.
     assert_eq!(report["messages"], 200);
-    assert_eq!(report["scratch"]["in_memory"], true);
+    assert!(report["scratch"]["in_memory"] == true || !in_memory);
     for kind in ["alone", "computing", "flooded"] {
         assert_eq!(report["median"][kind]["count"], 200, "{kind}");
     }
@@ -272,6 +276,10 @@ fn jobs_are_measured() {
 #[test]
 fn the_feed_and_hostile_clients_are_measured() {
     let Some(engine) = engine() else { return };
+    // For the window of the feed's venue.
+    if !memory::is_there() {
+        return;
+    }
     let output = bench(&engine, &["feed", "--runs", "1", "--messages", "100", "--json"]);
     let report = json(&output);
     assert!(output.status.success(), "{report}");

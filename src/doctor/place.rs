@@ -260,14 +260,20 @@ fn io_uring(config: &EngineConfig) -> Finding {
 mod tests {
     use super::super::State;
     use super::*;
-    use std::fs::DirBuilder;
-    use std::os::unix::fs::DirBuilderExt;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
     use touchline_protocol::log::place::user_folder;
 
     fn config(set: impl FnOnce(&mut EngineConfig)) -> EngineConfig {
         let mut config = EngineConfig::default();
         set(&mut config);
         config
+    }
+
+    /// Makes a folder that others may enter, whatever the umask.
+    fn open_to_others(path: &Path) {
+        fs::create_dir(path).unwrap();
+        fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
     }
 
     #[test]
@@ -290,7 +296,7 @@ mod tests {
         assert_eq!(state(demanded), State::Wrong);
         assert_eq!(state(config(|config| config.log.window_mib = 8)), State::Good);
         assert_eq!(state(config(|config| config.log.window = WindowPlace::Data)), State::Could);
-        DirBuilder::new().mode(0o755).create(user_folder(folder.path())).unwrap();
+        open_to_others(&user_folder(folder.path()));
         assert_eq!(state(config(|config| config.log.window_mib = 8)), State::Could);
         let demanded = config(|config| {
             config.log.window = WindowPlace::SharedMemory;
@@ -328,7 +334,7 @@ mod tests {
     fn what_is_no_folder_cannot_be_the_data_folder() {
         let folder = tempfile::tempdir().unwrap();
         let state = |name: &str| data_folder(&folder.path().join(name)).state;
-        std::fs::write(folder.path().join("file"), "").unwrap();
+        fs::write(folder.path().join("file"), "").unwrap();
         std::os::unix::fs::symlink("nowhere", folder.path().join("link")).unwrap();
         for name in ["file", "file/data", "file/../data", "link", "link/data"] {
             assert_eq!(state(name), State::Wrong, "{name}");
@@ -375,7 +381,7 @@ mod tests {
         let eight = config(|config| config.log.window_mib = 8);
         let beside = || window_beside_the_log(folder.path(), (&eight, &Taken::default()));
         assert_eq!(beside(), 0);
-        DirBuilder::new().mode(0o755).create(user_folder(folder.path())).unwrap();
+        open_to_others(&user_folder(folder.path()));
         assert_eq!(beside(), 8, "others may enter the user's folder");
     }
 

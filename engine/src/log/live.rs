@@ -229,7 +229,8 @@ pub(crate) fn publish(folder: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
     use rustix::fs::statvfs;
-    use std::os::unix::fs::symlink;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
     fn shared_memory_is_tried_as_a_window_would_use_it() {
@@ -240,7 +241,9 @@ mod tests {
         tried().unwrap();
         assert_eq!(fs::read_dir(&user).unwrap().count(), 0);
         fs::remove_dir(&user).unwrap();
-        DirBuilder::new().mode(0o755).create(&user).unwrap();
+        fs::create_dir(&user).unwrap();
+        // Whatever the umask.
+        fs::set_permissions(&user, Permissions::from_mode(0o755)).unwrap();
         assert!(tried().unwrap_err().to_string().contains("only this user"));
         fs::remove_dir(&user).unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
