@@ -187,12 +187,12 @@ pub fn start(
     mail: Arc<Mail>,
     rings: SessionEnd,
 ) -> io::Result<GatewayHandle> {
-    let gateway = choose_backend(options.settings.backend, &mail.bell())?;
+    let gateway = choose_and_tell(options.settings.backend, &mail.bell())?;
     let at_door = Arc::new(Bell::new()?);
     let door = match gateway.name() {
         // Why it is that one was told above.
         epoll::NAME => Box::new(epoll::Epoll::new(Arc::clone(&at_door))?),
-        _ => choose_backend(options.settings.backend, &at_door)?,
+        _ => choose_and_tell(options.settings.backend, &at_door)?,
     };
     let backends = Backends { gateway, door, at_door };
     start_over(backends, options, log, mail, rings)
@@ -265,16 +265,32 @@ pub(crate) fn try_io_uring() -> io::Result<()> {
     uring::Uring::new(Arc::new(Bell::new()?)).map(drop)
 }
 
-/// The backend that was asked for; epoll, and a line that says so, where io_uring is not permitted.
-fn choose_backend(wanted: GatewayBackend, bell: &Arc<Bell>) -> io::Result<Box<dyn Backend + Send>> {
+/// The backend that was asked for; where io_uring is not permitted epoll, and why.
+fn choose_backend(wanted: GatewayBackend, bell: &Arc<Bell>) -> io::Result<Chosen> {
+    let mut refused = None;
     if wanted != GatewayBackend::Epoll {
         match uring::Uring::new(Arc::clone(bell)) {
-            Ok(uring) => return Ok(Box::new(uring)),
-            Err(error) => say!("gateway: io_uring is refused ({error}), so it is epoll"),
+            Ok(uring) => return Ok((Box::new(uring), None)),
+            Err(error) => refused = Some(error),
         }
     }
-    Ok(Box::new(epoll::Epoll::new(Arc::clone(bell))?))
+    Ok((Box::new(epoll::Epoll::new(Arc::clone(bell))?), refused))
 }
+
+/// As [`choose_backend`]; why is told in a line.
+fn choose_and_tell(
+    wanted: GatewayBackend,
+    bell: &Arc<Bell>,
+) -> io::Result<Box<dyn Backend + Send>> {
+    let (backend, refused) = choose_backend(wanted, bell)?;
+    if let Some(error) = refused {
+        say!("gateway: io_uring is refused ({error}), so it is epoll");
+    }
+    Ok(backend)
+}
+
+/// A backend, and why it is not the one that was asked for.
+type Chosen = (Box<dyn Backend + Send>, Option<io::Error>);
 
 /// How long a gateway that spins takes to find out `looks` times that nothing has happened to its sockets,
 /// and over which backend. For `touchline-bench tcp`.
@@ -282,7 +298,7 @@ fn choose_backend(wanted: GatewayBackend, bell: &Arc<Bell>) -> io::Result<Box<dy
 /// # Errors
 /// If a socket cannot be made or looked at.
 pub fn time_idle_looks(wanted: GatewayBackend, looks: u32) -> io::Result<(&'static str, Duration)> {
-    let mut backend = choose_backend(wanted, &Arc::new(Bell::new()?))?;
+    let (mut backend, _) = choose_backend(wanted, &Arc::new(Bell::new()?))?;
     let (listener, _) = listen_tcp(SocketAddr::from(([127, 0, 0, 1], 0)))?;
     backend.listen(Listener::Tcp, listener)?;
     let mut happened = Vec::new();
