@@ -1,6 +1,8 @@
 //! Tests of the whole system: the built executable, its two processes and its files, seen only from
 //! outside (REST, the binary protocol, signals, exit codes), against the service contract.
 
+#[path = "support/no_io_uring.rs"]
+mod no_io_uring;
 #[path = "support/patience.rs"]
 mod patience;
 
@@ -40,6 +42,7 @@ mod system {
     mod log_tools;
     mod lost_log;
     mod malformed_http;
+    mod no_io_uring;
     mod off_the_shelf;
     mod openapi;
     mod operator;

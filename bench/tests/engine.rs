@@ -7,12 +7,15 @@
 
 #[path = "support/memory.rs"]
 mod memory;
+#[path = "../../tests/support/no_io_uring.rs"]
+mod no_io_uring;
 #[path = "../../tests/support/patience.rs"]
 mod patience;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use no_io_uring::where_io_uring_is_refused;
 use patience::run;
 use serde_json::Value;
 use touchline_bench::latency::median_ratio;
@@ -221,6 +224,17 @@ fn orders_over_tcp_are_measured_beside_echoes() {
             assert_eq!(report[ratio][kind], median_ratio([(p50(kind), p50(beside))]), "{kind}");
         }
     }
+}
+
+#[test]
+fn where_io_uring_is_refused_that_is_in_the_report_and_nothing_beside_it() {
+    let Some(engine) = engine() else { return };
+    where_io_uring_is_refused(|| {
+        let output = bench(&engine, &["tcp", "--json", "--runs", "1", "--messages", "20"]);
+        let report = json(&output);
+        assert_eq!(output.status.code(), Some(0), "{report:#}");
+        assert!(report["io_uring_refused"].is_string(), "{report:#}");
+    });
 }
 
 #[test]
