@@ -393,3 +393,47 @@ pub(super) fn same_balance(balance: Balance, free: i64, locked: i64) -> Result<(
     same("free balance", free, balance.free)?;
     same("locked balance", locked, balance.locked)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ACCOUNT: AccountId = AccountId(0);
+
+    fn deposited(accounts: &mut Accounts, asset: u32, amount: i64, time_ms: u64) {
+        let change = Change { account: ACCOUNT, asset: AssetId(asset), free: amount, locked: 0 };
+        accounts.change(change, 2, time_ms).unwrap();
+    }
+
+    /// Assets with what is free of them, and accounts with when they changed and how many orders they placed.
+    type Saved = (Vec<(u32, i64)>, Vec<(u32, u64, [u32; 2])>);
+
+    /// What the next batch would save.
+    fn saved(accounts: &mut Accounts) -> Saved {
+        let balances = accounts.take_changed().map(|(_, asset, row)| (asset.0, row.free)).collect();
+        let changed = accounts.take_changed_accounts();
+        let changed = changed.map(|(id, row)| (id.0, row.update_ms, row.counts)).collect();
+        (balances, changed)
+    }
+
+    #[test]
+    fn each_batch_saves_what_has_changed_since_the_one_before() {
+        let mut accounts = Accounts::new();
+        assert_eq!(saved(&mut accounts), (vec![], vec![]));
+        deposited(&mut accounts, 1, 5, 10);
+        deposited(&mut accounts, 1, 6, 11);
+        assert_eq!(saved(&mut accounts), (vec![(1, 11)], vec![(0, 11, [0, 0])]));
+        assert_eq!(saved(&mut accounts), (vec![], vec![]));
+        deposited(&mut accounts, 1, 7, 12);
+        deposited(&mut accounts, 0, 1, 13);
+        assert_eq!(saved(&mut accounts), (vec![(1, 18), (0, 1)], vec![(0, 13, [0, 0])]));
+        let limits =
+            Limits { interval_0_seconds: 10, interval_1_seconds: 60, ..Default::default() };
+        for counts in [[1, 1], [2, 2]] {
+            accounts.count_order(ACCOUNT, &limits, 1).unwrap();
+            assert_eq!(saved(&mut accounts), (vec![], vec![(0, 13, counts)]));
+        }
+        deposited(&mut accounts, 1, -18, 14);
+        assert_eq!(saved(&mut accounts), (vec![(1, 0)], vec![(0, 14, [2, 2])]));
+    }
+}

@@ -369,4 +369,26 @@ mod tests {
         assert_eq!(some.collect::<Vec<_>>(), [102, 105]);
         assert_eq!(lists.first_since(AccountId(2), 0), None);
     }
+
+    #[test]
+    fn a_list_ends_as_the_one_that_was_placed() {
+        let mut lists = Lists::default();
+        lists.place(list(0)).unwrap();
+        let same = |what, found, expected| FoldError::Mismatch { what, found, expected };
+        let others = [
+            (OrderList { account: AccountId(2), ..ended(0) }, same("list's account", 2, 1)),
+            (OrderList { symbol: SymbolId(3), ..ended(0) }, same("list's symbol", 3, 0)),
+            (
+                OrderList { limit_order_id: OrderId(4), ..ended(0) },
+                same("list's limit order", 4, 2),
+            ),
+            (OrderList { stop_order_id: OrderId(5), ..ended(0) }, same("list's stop order", 5, 1)),
+            (ended(1), FoldError::ListNotOpen(OrderListId(1))),
+        ];
+        for (other, expected) in others {
+            assert_eq!(lists.close(other).err(), Some(expected));
+            assert!(lists.get(OrderListId(0)).is_some(), "it is open as before");
+        }
+        assert!(lists.close(ended(0)).is_ok());
+    }
 }

@@ -1,5 +1,6 @@
 //! The fold against made-up frames, and against a naive model of the same venue.
 
+mod contradictions;
 mod rules_2;
 
 use super::RULES_KNOWN;
