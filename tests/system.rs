@@ -5,6 +5,8 @@
 mod no_io_uring;
 #[path = "support/patience.rs"]
 mod patience;
+#[path = "support/skipped.rs"]
+mod skipped;
 
 mod system {
     mod admin;

@@ -11,6 +11,8 @@ mod memory;
 mod no_io_uring;
 #[path = "../../tests/support/patience.rs"]
 mod patience;
+#[path = "../../tests/support/skipped.rs"]
+mod skipped;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -18,6 +20,7 @@ use std::process::{Command, Output};
 use no_io_uring::where_io_uring_is_refused;
 use patience::run;
 use serde_json::Value;
+use skipped::skipped;
 use touchline_bench::latency::median_ratio;
 
 const BENCH: &str = env!("CARGO_BIN_EXE_touchline-bench");
@@ -26,9 +29,7 @@ fn found(what: &str, path: PathBuf) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    let required = std::env::var_os("TOUCHLINE_REQUIRE_ALL").is_some_and(|value| value == "1");
-    assert!(!required, "no {what} at {}", path.display());
-    println!("skipped: no {what} at {}", path.display());
+    skipped(format_args!("{what} at {}", path.display()));
     None
 }
 

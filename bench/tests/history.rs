@@ -4,6 +4,8 @@
 mod memory;
 #[path = "../../tests/support/patience.rs"]
 mod patience;
+#[path = "../../tests/support/skipped.rs"]
+mod skipped;
 
 use std::process::Command;
 

@@ -5,6 +5,8 @@
 mod memory;
 #[path = "../../tests/support/patience.rs"]
 mod patience;
+#[path = "../../tests/support/skipped.rs"]
+mod skipped;
 
 use std::fs;
 use std::path::Path;

@@ -4,8 +4,12 @@
 //! Needs the data folder: `TOUCHLINE_DATA`, or `../shared/data` beside the workspace. Skipped where
 //! it is absent, unless `TOUCHLINE_REQUIRE_ALL=1`.
 
+#[path = "../../tests/support/skipped.rs"]
+mod skipped;
+
 use std::path::{Path, PathBuf};
 
+use skipped::skipped;
 use touchline_bench::recording::explanation::{Causes, Comparison, Tops, compare};
 use touchline_bench::recording::flow::{Action, Completion, Flow};
 use touchline_bench::recording::rows::{read_messages, read_top_of_book};
@@ -21,9 +25,7 @@ fn data() -> Option<PathBuf> {
     if folder.join(MESSAGES).is_file() && folder.join(TOP_OF_BOOK).is_file() {
         return Some(folder);
     }
-    let required = std::env::var_os("TOUCHLINE_REQUIRE_ALL").is_some_and(|value| value == "1");
-    assert!(!required, "no {MESSAGES} and {TOP_OF_BOOK} in {}", folder.display());
-    println!("skipped: no recorded data in {}", folder.display());
+    skipped(format_args!("{MESSAGES} and {TOP_OF_BOOK} in {}", folder.display()));
     None
 }
 
