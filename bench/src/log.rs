@@ -98,11 +98,11 @@ pub fn run(options: &LogOptions) -> Result<LogReport> {
         let durable = match disk.as_ref().zip(bare_write) {
             Some((disk, bare_write)) => {
                 let mut subject = Subject::new(options)?;
-                Some(DurableRound {
-                    bare_write,
-                    paced: paced::measure(&mut held, &mut subject, disk, options)?,
-                    throughput: throughput::measure(&mut subject, disk)?,
-                })
+                let paced = paced::measure(&mut held, &mut subject, disk, options)?;
+                // Its next segment would still be on its way to the disk.
+                drop(held);
+                let throughput = throughput::measure(subject, disk)?;
+                Some(DurableRound { bare_write, paced, throughput })
             }
             None => None,
         };

@@ -29,6 +29,12 @@ pub fn use_huge_pages(on: bool) {
     ON.store(on, Ordering::Relaxed);
 }
 
+/// Whether large memory is to lie on huge pages: what is not allocated, but mapped, asks for itself.
+pub(crate) fn are_huge_pages_used() -> bool {
+    // SYNC: as above.
+    ON.load(Ordering::Relaxed)
+}
+
 /// What is asked of the system for a large block: computed from the layout alone, so that it is given back
 /// as it was taken, whatever was switched in between.
 fn aligned(layout: Layout) -> Layout {
@@ -51,7 +57,7 @@ unsafe impl GlobalAlloc for HugePages {
         // SAFETY: the caller keeps the contract; the size is the caller's.
         let block = unsafe { System.alloc(aligned(layout)) };
         let whole_pages = layout.size() & !(HUGE_PAGE_BYTES - 1);
-        if whole_pages > 0 && !block.is_null() && ON.load(Ordering::Relaxed) {
+        if whole_pages > 0 && !block.is_null() && are_huge_pages_used() {
             // SAFETY: the range is within the block, which nobody else has yet. Refused advice leaves
             // small pages.
             let _refused =

@@ -45,14 +45,16 @@ impl Throughput {
     }
 }
 
-pub(super) fn measure(subject: &mut Subject, disk: &BareDisk) -> Result<Throughput> {
+/// Closes the log when it is measured: its next segment is not to be made beside the bare disk's writes.
+pub(super) fn measure(mut subject: Subject, disk: &BareDisk) -> Result<Throughput> {
     subject.settle()?;
     let turned = subject.storage.turn(Writes::Discarded);
-    let appended_per_second = pass(subject)?;
+    let appended_per_second = pass(&mut subject)?;
     drop(turned);
     let stolen = Stolen::begin();
-    let durable_per_second = pass(subject)?;
+    let durable_per_second = pass(&mut subject)?;
     let stolen_durable = stolen.so_far().permille();
+    drop(subject);
     let stolen = Stolen::begin();
     let (disk_bytes_per_second, overwritten_bytes_per_second) =
         disk.bytes_per_second(RECORDS * SMALL_FRAME)?;

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io,
+    io::{self, IoSlice},
     os::unix::fs::FileExt,
     path::Path,
 };
@@ -58,7 +58,7 @@ impl BlockFile for ReadOnlyFile {
         self.0.read_exact_at(into, offset)
     }
 
-    fn write_blocks(&self, _offset: u64, _bytes: &[u8]) -> io::Result<()> {
+    fn write_parts(&self, _offset: u64, _parts: &[IoSlice<'_>]) -> io::Result<()> {
         refused()
     }
 

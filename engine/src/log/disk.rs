@@ -9,7 +9,7 @@
 //! write little, and makes a small one behind a burst three times as dear, until the segment ends.
 
 use std::{
-    io,
+    io::{self, IoSlice},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -248,8 +248,8 @@ impl DiskLog {
     }
 
     /// Writes whole blocks at `position`; they are durable when it returns. They lie in one segment.
-    /// The address of `bytes` is a multiple of [`BLOCK_BYTES`].
-    pub(crate) fn write(&mut self, position: u64, bytes: &[u8]) -> Result<(), DiskError> {
+    /// The address of each part is a multiple of [`BLOCK_BYTES`].
+    pub(crate) fn write(&mut self, position: u64, parts: &[IoSlice<'_>]) -> Result<(), DiskError> {
         debug_assert!(position.is_multiple_of(BLOCK_BYTES));
         let (number, offset) = (position / self.segment_bytes, position % self.segment_bytes);
         let path = segment_path(&self.folder, number);
@@ -264,9 +264,10 @@ impl DiskLog {
             }
         }
         let Some((_, file)) = &self.open else { return Ok(()) };
-        file.write_blocks(offset, bytes).map_err(disk_error("writing", &path))?;
+        file.write_parts(offset, parts).map_err(disk_error("writing", &path))?;
         if let Making::Ahead(ahead) = &self.making {
-            ahead.keep_pace(offset + bytes.len() as u64);
+            let bytes: usize = parts.iter().map(|part| part.len()).sum();
+            ahead.keep_pace(offset + bytes as u64);
         }
         Ok(())
     }

@@ -8,10 +8,12 @@
 //!
 //! It writes at once what somebody waits for ([`Control::want_durable`]), but for the time between two writes
 //! that it may be told to keep. Otherwise it gathers for a while and sleeps meanwhile: each write interrupts
-//! whoever spins on the core that it needs. When the disk falls behind, a second thread does the writing while
-//! this one brings along what is written next ([`backlog`]).
+//! whoever spins on the core that it needs. The further the disk is behind, the larger are the writes: what one
+//! costs beside its bytes, above all the file system's note of it in its journal, is then paid less often.
+//!
+//! The disk takes full blocks as they lie in the window: nobody writes there any more before the keeper gives
+//! them back, which it does when they are durable. Only the block in which the log ends is copied.
 
-mod backlog;
 mod progress;
 
 use std::{
@@ -22,7 +24,7 @@ use std::{
 };
 
 use memmap2::MmapMut;
-use touchline_protocol::{log::WINDOW_SEGMENT_BYTES, wait::Sleep};
+use touchline_protocol::{log::BLOCK_BYTES, wait::Sleep};
 
 use crate::snapshot::SnapshotSchedule;
 
@@ -38,9 +40,6 @@ use progress::Progress;
 /// any window.
 const GATHER_BYTES: u64 = 1 << 20;
 
-/// With so much appended and not on disk, the disk has fallen behind.
-const BACKLOG: u64 = 2 * WINDOW_SEGMENT_BYTES;
-
 /// Longest sleep. Nothing depends on it: who has something for the keeper wakes it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
@@ -55,25 +54,12 @@ pub(crate) struct Pace {
     pub(crate) write_interval: Duration,
 }
 
-/// What is to be written now.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Due {
-    /// Nothing yet: there is nothing, or nobody waits for what there is, or a write was just made.
-    Nothing,
-    /// What one write takes.
-    Some,
-    /// More than that: the disk has fallen behind.
-    Backlog,
-}
-
 /// The keeper's state, before and while its thread runs.
 pub(crate) struct Keeper {
     progress: Progress,
     disk: DiskLog,
-    /// Memory that is written from while the disk keeps up: a window segment.
-    buffer: MmapMut,
-    /// Memory that the pieces of a backlog are written from, once there was one.
-    backlog_buffers: Vec<MmapMut>,
+    /// The block that is written last, as long as the log writer has not filled it.
+    last: MmapMut,
     /// How the log is kept.
     pace: Pace,
     /// When `appended` last moved, and to where.
@@ -95,8 +81,7 @@ impl Keeper {
         Ok(Self {
             progress: Progress::new(body, control, durable),
             disk,
-            buffer: aligned_buffer(WINDOW_SEGMENT_BYTES)?,
-            backlog_buffers: Vec::new(),
+            last: aligned_buffer(BLOCK_BYTES)?,
             pace,
             moved: (Instant::now(), durable),
             gathers_since: None,
@@ -132,22 +117,21 @@ impl Keeper {
 
     fn run(&mut self) -> Result<(), DiskError> {
         while !self.progress.control.keeper_should_stop() {
-            let due = self.due();
-            match due {
-                Due::Nothing => {}
-                Due::Some => self.write_some()?,
-                Due::Backlog => self.write_backlog()?,
+            let is_due = self.is_due();
+            if is_due {
+                self.write_some()?;
             }
             self.progress.follow_up();
-            if due == Due::Nothing {
+            if !is_due {
                 self.sleep();
             }
         }
         Ok(())
     }
 
-    /// Looks what is appended, has the follower see it, and tells whether it is to be written now.
-    fn due(&mut self) -> Due {
+    /// Looks what is appended, has the follower see it, and tells whether it is to be written now: not if nobody
+    /// waits for what there is, or a write was just made.
+    fn is_due(&mut self) -> bool {
         let appended = self.progress.look();
         if appended != self.moved.1 {
             self.moved = (Instant::now(), appended);
@@ -158,16 +142,12 @@ impl Keeper {
         let behind = appended - self.progress.durable();
         if behind == 0 {
             self.gathers_since = None;
-            return Due::Nothing;
-        }
-        if behind >= BACKLOG {
-            return Due::Backlog;
+            return false;
         }
         let since = *self.gathers_since.get_or_insert(self.moved.0);
         let is_wanted = self.progress.is_wanted();
         let is_awaited = is_wanted || since.elapsed() >= self.pace.gather;
-        let is_due = behind >= GATHER_BYTES || is_awaited && self.pause().is_zero();
-        if is_due { Due::Some } else { Due::Nothing }
+        behind >= GATHER_BYTES || is_awaited && self.pause().is_zero()
     }
 
     /// How long it is until the next write may begin.
@@ -176,13 +156,13 @@ impl Keeper {
         self.pace.write_interval.saturating_sub(since)
     }
 
-    /// Writes what is appended up to the next boundary of a window segment, and waits for it.
+    /// Writes what is appended, or as much of it as one write takes, and waits for it.
     fn write_some(&mut self) -> Result<(), DiskError> {
         self.wrote = Some(Instant::now());
-        let Self { progress, disk, buffer, .. } = self;
+        let Self { progress, disk, last, .. } = self;
         let appended = progress.look();
-        let piece = progress.copy(progress.durable(), appended, buffer);
-        disk.write(piece.start, &buffer[..piece.bytes])?;
+        let piece = progress.next_piece(appended);
+        disk.write(piece.start, &progress.blocks(piece, last))?;
         progress.reach(piece.end);
         if piece.end == appended {
             self.gathers_since = None;

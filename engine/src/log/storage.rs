@@ -5,14 +5,14 @@ mod gated;
 
 use std::{
     fs::{self, File, OpenOptions},
-    io,
+    io::{self, IoSlice},
     os::unix::fs::{FileExt, OpenOptionsExt},
     path::Path,
 };
 
 use rustix::{
     fs::{FallocateFlags, OFlags, fallocate},
-    io::Errno,
+    io::{Errno, pwritev},
 };
 use touchline_protocol::{log::BLOCK_BYTES, regular_file};
 
@@ -87,7 +87,16 @@ pub trait BlockFile: Send {
     ///
     /// # Errors
     /// As the system says. How much was written is then unknown, and it is not to be tried again.
-    fn write_blocks(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    fn write_blocks(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_parts(offset, &[IoSlice::new(bytes)])
+    }
+
+    /// As [`BlockFile::write_blocks`], of blocks that lie in several places, one behind the other, in one
+    /// write. What is said there of `bytes` holds for each part.
+    ///
+    /// # Errors
+    /// As there.
+    fn write_parts(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()>;
 
     /// As [`BlockFile::write_blocks`], but durable only after [`BlockFile::sync`]: for a file that nobody
     /// relies on before that. Each durable write into new space has the file system commit its journal,
@@ -207,6 +216,24 @@ fn open_direct(path: &Path, flags: OFlags) -> io::Result<Option<File>> {
     }
 }
 
+/// As [`FileExt::write_all_at`], of several parts one behind the other.
+fn write_all_parts_at(file: &File, parts: &[IoSlice<'_>], mut offset: u64) -> io::Result<()> {
+    let mut left = parts.to_vec();
+    let mut left = left.as_mut_slice();
+    while !left.is_empty() {
+        match pwritev(file, left, offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                offset += written as u64;
+                IoSlice::advance_slices(&mut left, written);
+            }
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
 /// Whether a file that is there may be written past the page cache.
 pub(crate) fn grants_direct(path: &Path) -> io::Result<bool> {
     Ok(open_direct(path, OFlags::DIRECT | OFlags::DSYNC)?.is_some())
@@ -221,13 +248,13 @@ impl BlockFile for DirectFile {
         self.buffered.read_exact_at(into, offset)
     }
 
-    fn write_blocks(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    fn write_parts(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
         debug_assert!(offset.is_multiple_of(BLOCK_BYTES));
-        debug_assert!((bytes.len() as u64).is_multiple_of(BLOCK_BYTES));
+        debug_assert!(parts.iter().all(|part| (part.len() as u64).is_multiple_of(BLOCK_BYTES)));
         match &self.direct {
-            Some(file) => file.write_all_at(bytes, offset),
+            Some(file) => write_all_parts_at(file, parts, offset),
             None => {
-                self.buffered.write_all_at(bytes, offset)?;
+                write_all_parts_at(&self.buffered, parts, offset)?;
                 self.buffered.sync_data()
             }
         }
@@ -283,6 +310,33 @@ mod tests {
         assert_eq!(FileStorage.list(folder.path()).unwrap(), ["two"]);
         FileStorage.remove(&renamed).unwrap();
         assert!(FileStorage.open(&renamed).is_err());
+    }
+
+    #[test]
+    fn parts_of_one_write_lie_one_behind_the_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let bytes = 4 * BLOCK_BYTES;
+        let file = FileStorage.create(&folder.path().join("one"), bytes).unwrap();
+        let mut memory = aligned_buffer(bytes).unwrap();
+        for (block, fill) in memory.chunks_mut(BLOCK_BYTES as usize).zip(1..) {
+            block.fill(fill);
+        }
+        let (first, rest) = memory.split_at(BLOCK_BYTES as usize);
+        let empty = IoSlice::new(&rest[..0]);
+        // The keeper's parts: full blocks or none, and the last one, or none.
+        for parts in [[IoSlice::new(rest), IoSlice::new(first)], [empty, IoSlice::new(&memory)]] {
+            file.write_parts(0, &parts).unwrap();
+            let mut read = vec![0; bytes as usize];
+            file.read(0, &mut read).unwrap();
+            assert_eq!(read, parts.iter().flat_map(|part| part.to_vec()).collect::<Vec<u8>>());
+        }
+        file.write_parts(BLOCK_BYTES, &[IoSlice::new(first), empty]).unwrap();
+        let mut read = vec![0; 3 * BLOCK_BYTES as usize];
+        file.read(0, &mut read).unwrap();
+        assert_eq!(
+            read,
+            [first, first, &rest[BLOCK_BYTES as usize..][..BLOCK_BYTES as usize]].concat()
+        );
     }
 
     #[test]

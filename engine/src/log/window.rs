@@ -22,18 +22,18 @@
 //! is given away of it is read-only.
 #![allow(unsafe_code, reason = "the window is written through pointers into its mapping")]
 
+mod mapping;
+
 use std::{
     fs::File,
     hint::black_box,
-    io, ptr, slice,
+    io, slice,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use memmap2::{Advice, MmapOptions, MmapRaw};
-use rustix::io::Errno;
 use touchline_protocol::{
     log::{
         BLOCK_BYTES, FRAME_ALIGN, SEGMENT_HEADER_BYTES, WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES,
@@ -43,38 +43,13 @@ use touchline_protocol::{
     shm::{Region, Shared, ShmError},
 };
 
-/// Touched once per this many bytes when the kernel cannot pre-fault; no page is smaller.
-const PAGE_BYTES: usize = 4096;
+use mapping::Mapping;
 
 /// Zeroed at the beginning of a segment that is handed to the tail: room for a disk segment's header, and for
 /// the header of the first frame.
 const CLEARED_BYTES: u64 = SEGMENT_HEADER_BYTES + BLOCK_BYTES;
 
 const _: () = assert!(CLEARED_BYTES <= WINDOW_SEGMENT_BYTES);
-
-/// The mapping: `bytes` bytes, present and writable.
-struct Mapping {
-    map: MmapRaw,
-    bytes: u64,
-}
-
-impl Mapping {
-    /// Where `position` lies, for `length` bytes that do not cross the mapping's end.
-    fn pointer(&self, position: u64, length: u64) -> *mut u8 {
-        self.pointer_at(position % self.bytes, length)
-    }
-
-    /// As [`Mapping::pointer`], by the offset in the mapping.
-    #[inline]
-    fn pointer_at(&self, offset: u64, length: u64) -> *mut u8 {
-        assert!(
-            offset < self.bytes && length <= self.bytes - offset,
-            "{length} bytes at offset {offset} cross the window's end"
-        );
-        // SAFETY: `offset` is below `bytes`, which `Window::map` made the length of the mapping.
-        unsafe { self.map.as_mut_ptr().add(offset as usize) }
-    }
-}
 
 /// A new window that nobody shares yet.
 pub(crate) struct Window {
@@ -84,45 +59,27 @@ pub(crate) struct Window {
 impl Window {
     /// Maps a new file of `bytes` bytes whose space is reserved, and makes every page present.
     pub(crate) fn map(file: &File, bytes: u64) -> io::Result<Self> {
-        let length = usize::try_from(bytes).map_err(io::Error::other)?;
         if bytes < WINDOW_BYTES_MIN || !bytes.is_multiple_of(WINDOW_SEGMENT_BYTES) {
             return Err(io::Error::other(format!("a window of {bytes} bytes")));
         }
         if file.metadata()?.len() < bytes {
             return Err(io::Error::other("the window's file is too short"));
         }
-        let map = MmapOptions::new().len(length).map_raw(file)?;
-        let mut window = Self { mapping: Mapping { map, bytes } };
-        match window.mapping.map.advise(Advice::PopulateWrite) {
-            Ok(()) => {}
-            // Kernels before 5.14 do not know it, and some sandboxes refuse it.
-            Err(error)
-                if matches!(
-                    Errno::from_io_error(&error),
-                    Some(Errno::INVAL | Errno::NOSYS | Errno::PERM)
-                ) =>
-            {
-                window.bytes().iter_mut().step_by(PAGE_BYTES).for_each(|byte| *byte = 0);
-            }
-            Err(error) => return Err(error),
-        }
-        Ok(window)
+        let mut mapping = Mapping::new(file, bytes)?;
+        mapping.populate()?;
+        Ok(Self { mapping })
     }
 
     /// All bytes.
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
-        let length = self.mapping.map.len();
-        // SAFETY: the mapping is `length` bytes, all present; bytes have no invalid values. Nobody
-        // else in this process has a reference into it: `self` is borrowed exclusively, and tail
-        // and body come into being only by consuming it. Other processes map it read-only.
-        unsafe { slice::from_raw_parts_mut(self.mapping.map.as_mut_ptr(), length) }
+        self.mapping.content()
     }
 
     /// Hands the window, whose bytes stand for the positions from the window segment of `start` on,
     /// to its two owners. `start` is where the next frame is written.
     pub(crate) fn split(self, control: &Region, start: u64) -> Result<(Tail, Body), ShmError> {
         let base = start - start % WINDOW_SEGMENT_BYTES;
-        let prepared = base + self.mapping.bytes;
+        let prepared = base + self.mapping.bytes();
         let appended_word = control.u64_at(APPENDED_OFFSET)?;
         let base_word = control.u64_at(WINDOW_BASE_OFFSET)?;
         let prepared_word = control.u64_at(PREPARED_UNTIL_OFFSET)?;
@@ -132,7 +89,7 @@ impl Window {
         prepared_word.store(prepared, Ordering::Release);
         let mapping = Arc::new(self.mapping);
         let tail = Tail {
-            lap: start - start % mapping.bytes,
+            lap: start - start % mapping.bytes(),
             mapping: Arc::clone(&mapping),
             start,
             end: prepared,
@@ -196,7 +153,8 @@ impl Tail {
         );
         let length = to - from;
         let ahead = from - self.lap;
-        let offset = if ahead < self.mapping.bytes { ahead } else { ahead - self.mapping.bytes };
+        let offset =
+            if ahead < self.mapping.bytes() { ahead } else { ahead - self.mapping.bytes() };
         let pointer = self.mapping.pointer_at(offset, length);
         // SAFETY: `pointer` is good for `length` bytes of the mapping, which `self.mapping` keeps. No other reference
         // to them exists by this mapping: the body touches only positions below the `appended` it has loaded, which
@@ -230,8 +188,8 @@ impl Tail {
     pub(crate) fn publish(&mut self, to: u64) {
         assert!(self.start <= to && to <= self.end, "publishing {to} beyond {}", self.end);
         self.start = to;
-        if to - self.lap >= self.mapping.bytes {
-            self.lap += self.mapping.bytes;
+        if to - self.lap >= self.mapping.bytes() {
+            self.lap += self.mapping.bytes();
         }
         // SYNC: pairs with the acquire loads in `Body::appended` and in readers: whoever sees this
         // position sees every byte below it.
@@ -251,7 +209,7 @@ impl Tail {
         );
         let length = to - from;
         let offset =
-            if from < self.lap { from + self.mapping.bytes - self.lap } else { from - self.lap };
+            if from < self.lap { from + self.mapping.bytes() - self.lap } else { from - self.lap };
         let pointer = self.mapping.pointer_at(offset, length);
         // SAFETY: `pointer` is good for `length` bytes. Nobody writes them while `self` is
         // borrowed: the tail gave them up, and the body recycles no segment that reaches within
@@ -291,7 +249,7 @@ impl Body {
 
     /// Bytes of the whole window.
     pub(crate) fn bytes(&self) -> u64 {
-        self.mapping.bytes
+        self.mapping.bytes()
     }
 
     /// The position up to which the tail may write.
@@ -299,31 +257,36 @@ impl Body {
         self.prepared
     }
 
-    /// Copies published bytes from `from` on; they lie in one window segment.
+    /// Published bytes from `from` to `to`, which nobody writes as long as they are borrowed; they lie in one
+    /// lap of the window ([`Body::lap_rest`]).
     ///
     /// # Panics
     /// If they are not published, or not in the window any more.
-    pub(crate) fn copy(&self, from: u64, into: &mut [u8]) {
-        let length = into.len() as u64;
-        let base = self.prepared - self.mapping.bytes;
+    pub(crate) fn published(&self, from: u64, to: u64) -> &[u8] {
+        let base = self.prepared - self.mapping.bytes();
         assert!(
-            base <= from && from + length <= self.appended,
-            "copying {length} bytes at {from} of a window from {base} to {}",
+            base <= from && from <= to && to <= self.appended,
+            "bytes {from} to {to} of a window from {base} to {}",
             self.appended
         );
+        let length = to - from;
         let pointer = self.mapping.pointer(from, length);
-        // SAFETY: `pointer` is good for `length` bytes, all between `base` and `appended`: the tail
-        // has given them up, and only `recycle`, which needs `self` exclusively, writes them again.
-        // `into` is memory of the caller's and does not overlap the mapping, of which no `&mut`
-        // can reach here.
-        unsafe { ptr::copy_nonoverlapping(pointer, into.as_mut_ptr(), into.len()) };
+        // SAFETY: `pointer` is good for `length` bytes of the mapping, which `self.mapping` keeps, all between `base`
+        // and `appended`: the tail has given them up, and only `recycle`, which needs `self` exclusively, writes
+        // them again. Other processes map the file read-only.
+        unsafe { slice::from_raw_parts(pointer, length as usize) }
+    }
+
+    /// Bytes from `position` to where the window begins anew, at least one.
+    pub(crate) fn lap_rest(&self, position: u64) -> u64 {
+        self.mapping.bytes() - position % self.mapping.bytes()
     }
 
     /// Takes the lowest segment, clears its beginning, and hands it to the tail; `fill` writes what belongs
     /// at the beginning of its new position, which is given to it. False, and nothing is done, if it is not
     /// durable yet or still too near the tail.
     pub(crate) fn recycle(&mut self, durable: u64, fill: impl FnOnce(u64, &mut [u8])) -> bool {
-        let base = self.prepared - self.mapping.bytes;
+        let base = self.prepared - self.mapping.bytes();
         let new_base = base + WINDOW_SEGMENT_BYTES;
         if new_base > durable || new_base + WINDOW_SEGMENT_BYTES > self.appended {
             return false;

@@ -4,7 +4,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io,
+    io::{self, IoSlice},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -263,7 +263,7 @@ impl Leftover {
             let blocks = used.next_multiple_of(BLOCK_BYTES as usize);
             self.copy(start, &mut buffer[..used]);
             buffer[used..blocks].fill(0);
-            disk.write(start, &buffer[..blocks])?;
+            disk.write(start, &[IoSlice::new(&buffer[..blocks])])?;
             done = end;
         }
         Ok(self.appended - self.durable)

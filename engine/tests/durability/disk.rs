@@ -16,7 +16,7 @@
 use super::random::Random;
 use crate::patience::HOLD_PATIENCE;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::io::{self, IoSlice};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use touchline_engine::log::storage::{BlockFile, Storage};
@@ -497,11 +497,16 @@ impl BlockFile for SimFile {
         Ok(())
     }
 
-    fn write_blocks(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    fn write_parts(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
         assert!(offset.is_multiple_of(BLOCK_BYTES), "whole blocks are written");
-        assert!((bytes.len() as u64).is_multiple_of(BLOCK_BYTES), "whole blocks are written");
-        assert!(bytes.as_ptr().addr().is_multiple_of(BLOCK_BYTES as usize), "from aligned memory");
+        for part in parts {
+            assert!((part.len() as u64).is_multiple_of(BLOCK_BYTES), "whole blocks are written");
+            let address = part.as_ptr().addr();
+            assert!(address.is_multiple_of(BLOCK_BYTES as usize), "from aligned memory");
+        }
         self.disk.0.wait_while_held();
+        // What is written is what lies there while the disk takes it, not before.
+        let bytes = &*parts.iter().flat_map(|part| part.iter().copied()).collect::<Vec<u8>>();
         let mut state = self.disk.state();
         let state = &mut *state;
         state.largest_write = state.largest_write.max(bytes.len());

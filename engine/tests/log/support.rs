@@ -4,7 +4,7 @@
 use std::{
     fmt,
     fs::{self, File, OpenOptions},
-    io,
+    io::{self, IoSlice},
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::{
@@ -265,10 +265,15 @@ impl BlockFile for TestFile {
         self.0.read_exact_at(into, offset)
     }
 
-    fn write_blocks(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    fn write_parts(&self, mut offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
         self.1.writes.fetch_add(1, Ordering::SeqCst);
-        self.1.largest_write.fetch_max(bytes.len() as u64, Ordering::SeqCst);
-        self.write_unsynced(offset, bytes)
+        self.1.largest_write.fetch_max(bytes as u64, Ordering::SeqCst);
+        for part in parts {
+            self.write_unsynced(offset, part)?;
+            offset += part.len() as u64;
+        }
+        Ok(())
     }
 
     fn write_unsynced(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {

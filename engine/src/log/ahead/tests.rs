@@ -1,6 +1,7 @@
 //! Segments that are made ahead are whole when they are needed, however their zeros were spread.
 
 use std::{
+    io::IoSlice,
     path::Path,
     sync::{
         Arc,
@@ -40,7 +41,7 @@ fn segments_that_were_spread_over_time_are_whole() {
     block.fill(7);
     // At the first write nothing is ahead; the others find the maker somewhere in its parts.
     for position in [BLOCK_BYTES, SEGMENT - BLOCK_BYTES, SEGMENT, 2 * SEGMENT, 3 * SEGMENT] {
-        disk.write(position, &block).unwrap();
+        disk.write(position, &[IoSlice::new(&block)]).unwrap();
     }
     for (number, written) in [(0, 2), (1, 1), (2, 1), (3, 1)] {
         let bytes = segment_bytes(folder.path(), number);
@@ -108,7 +109,7 @@ fn needed_segments_are_not_filled(load: Load, part: Duration, segments_filled_ma
     let mut block = aligned_buffer(BLOCK_BYTES).unwrap();
     block.fill(7);
     for number in 1..=8 {
-        disk.write(number * SEGMENT, &block).unwrap();
+        disk.write(number * SEGMENT, &[IoSlice::new(&block)]).unwrap();
     }
     assert!(zeros.load(Ordering::Relaxed) <= segments_filled_max * SEGMENT);
     for number in 2..=8 {

@@ -1,7 +1,7 @@
 //! How far the log is on disk, and what follows when it moves: the watermark, room in the live window,
 //! snapshots. Owned by the keeper's thread.
 
-use std::time::Duration;
+use std::{io::IoSlice, time::Duration};
 
 use touchline_protocol::log::{BLOCK_BYTES, WINDOW_SEGMENT_BYTES, window_segment_rest};
 
@@ -20,15 +20,26 @@ const BEHIND: u64 = WINDOW_SEGMENT_BYTES;
 /// burst passes sooner.
 const LASTING_SHARE: u64 = 4;
 
+/// Bytes of a piece at the most. Twice as many gain little more, and keep who waits for the disk waiting.
+const PIECE_MAX: u64 = 4 * WINDOW_SEGMENT_BYTES;
+
+/// A piece is no larger than this share of the window, or than one window segment: the log writer gets its
+/// room back by so much at a time.
+const PIECE_SHARE: u64 = 8;
+
 /// What one write brings to disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Piece {
     /// Where its first block begins.
     pub(super) start: u64,
-    /// Its whole blocks, bytes.
-    pub(super) bytes: usize,
     /// The log is durable up to here when it is written: a frame ends there.
     pub(super) end: u64,
+}
+
+/// Bytes of a piece of a window of so many bytes, at the most.
+fn piece_bytes(window_bytes: u64) -> u64 {
+    let share = window_bytes / PIECE_SHARE;
+    (share - share % WINDOW_SEGMENT_BYTES).clamp(WINDOW_SEGMENT_BYTES, PIECE_MAX)
 }
 
 /// The keeper's place in the log.
@@ -65,32 +76,32 @@ impl Progress {
         self.body.appended()
     }
 
-    /// Copies what is published from `from` up to `appended`, at most up to the next boundary of a window
-    /// segment, where a frame always ends, and at least a byte, to the beginning of `buffer`: from the
-    /// beginning of its first block on, and with zeros up to the end of its last one.
-    pub(super) fn copy(&self, from: u64, appended: u64, buffer: &mut [u8]) -> Piece {
-        let end = appended.min(from + window_segment_rest(from));
-        let start = from - from % BLOCK_BYTES;
-        let used = (end - start) as usize;
-        let bytes = used.next_multiple_of(BLOCK_BYTES as usize);
-        self.body.copy(start, &mut buffer[..used]);
-        buffer[used..bytes].fill(0);
-        Piece { start, bytes, end }
+    /// What the next write brings to disk of what is published up to `appended`, which is more than is on
+    /// disk: all of it, or so many window segments, where a frame always ends, as are published, lie one
+    /// behind the other in window and disk, and are not too many for one write.
+    pub(super) fn next_piece(&self, appended: u64) -> Piece {
+        let start = self.durable - self.durable % BLOCK_BYTES;
+        let segment_bytes = self.control.identity().segment_bytes;
+        let reach = (segment_bytes - start % segment_bytes)
+            .min(self.body.lap_rest(start))
+            .min(piece_bytes(self.body.bytes()));
+        let limit = appended.min(start + reach);
+        let is_one = limit - self.durable <= window_segment_rest(self.durable);
+        let end = if is_one { limit } else { limit - limit % WINDOW_SEGMENT_BYTES };
+        Piece { start, end }
     }
 
-    /// As [`Progress::copy`], and goes on with as many whole window segments as are published, have room in
-    /// `buffer` and lie in the same segment of the disk log.
-    pub(super) fn copy_segments(&self, from: u64, appended: u64, buffer: &mut [u8]) -> Piece {
-        let mut piece = self.copy(from, appended, buffer);
-        let segment_bytes = self.control.identity().segment_bytes;
-        let segment_end = piece.start - piece.start % segment_bytes + segment_bytes;
-        let end = appended.min(segment_end).min(piece.start + buffer.len() as u64);
-        while piece.end + WINDOW_SEGMENT_BYTES <= end {
-            let next = self.copy(piece.end, appended, &mut buffer[piece.bytes..]);
-            piece.bytes += next.bytes;
-            piece.end = next.end;
-        }
-        piece
+    /// A piece as it is to be written: its full blocks as they lie in the window, and the one that is not
+    /// full, if there is one, copied into `last` with zeros behind it.
+    pub(super) fn blocks<'a>(&'a self, piece: Piece, last: &'a mut [u8]) -> [IoSlice<'a>; 2] {
+        let full_to = piece.end - piece.end % BLOCK_BYTES;
+        let full = self.body.published(piece.start, full_to);
+        let begun = self.body.published(full_to, piece.end);
+        let last = &mut last[..begun.len().next_multiple_of(BLOCK_BYTES as usize)];
+        let (copied, zeros) = last.split_at_mut(begun.len());
+        copied.copy_from_slice(begun);
+        zeros.fill(0);
+        [IoSlice::new(full), IoSlice::new(last)]
     }
 
     /// How much there is to be written when the log is published up to `appended`. It is a flood if the disk was
@@ -143,5 +154,16 @@ impl Progress {
     /// How long what is to follow may wait, if anything is.
     pub(super) fn patience(&self) -> Option<Duration> {
         self.snapshots.as_ref().map(SnapshotStarter::patience)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_whole_window_segments_and_a_small_part_of_the_window() {
+        let of = |mib: u64| piece_bytes(mib << 20) >> 20;
+        assert_eq!([8, 16, 30, 32, 36, 64, 1024].map(of), [2, 2, 2, 4, 4, 8, 8]);
     }
 }

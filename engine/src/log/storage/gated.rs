@@ -1,14 +1,18 @@
 //! The machine's own file systems with a gate in front of each write: a disk that is counted, held up or
 //! broken. Called by tests of the log and by its benchmark.
 
-use std::{io, path::Path, sync::Arc};
+use std::{
+    io::{self, IoSlice},
+    path::Path,
+    sync::Arc,
+};
 
 use super::{BlockFile, FileStorage, Storage};
 
 /// A write that comes to the gate, with its length in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Write {
-    /// By [`BlockFile::write_blocks`].
+    /// By [`BlockFile::write_blocks`] or [`BlockFile::write_parts`].
     Blocks(usize),
     /// By [`BlockFile::write_unsynced`].
     Unsynced(usize),
@@ -77,9 +81,10 @@ impl BlockFile for GatedFile {
         self.file.read(offset, into)
     }
 
-    fn write_blocks(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let passes = (self.gate)(Write::Blocks(bytes.len()))?;
-        if passes { self.file.write_blocks(offset, bytes) } else { Ok(()) }
+    fn write_parts(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        let bytes = parts.iter().map(|part| part.len()).sum();
+        let passes = (self.gate)(Write::Blocks(bytes))?;
+        if passes { self.file.write_parts(offset, parts) } else { Ok(()) }
     }
 
     fn write_unsynced(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {

@@ -91,10 +91,10 @@ fn bringing_bytes_near_changes_none() {
 
 #[test]
 #[should_panic(expected = "of a window from 2097152 to")]
-fn what_was_handed_to_the_tail_is_not_copied() {
+fn what_was_handed_to_the_tail_is_not_lent() {
     let (mut tail, mut body, _control) = window();
     publish(&mut tail, 3 * WINDOW_SEGMENT_BYTES);
     body.appended();
     assert!(body.recycle(WINDOW_SEGMENT_BYTES, |_, _| {}));
-    body.copy(WINDOW_SEGMENT_BYTES - 8, &mut [0; 8]);
+    body.published(WINDOW_SEGMENT_BYTES - 8, WINDOW_SEGMENT_BYTES);
 }
