@@ -51,7 +51,8 @@ pub struct EngineSection {
     pub wait: Wait,
     /// Core that the duty thread is pinned to; none: not pinned.
     pub core: Option<usize>,
-    /// Large blocks of memory, above all the core's, lie on huge pages where the system has them.
+    /// Large blocks of memory, above all the core's, and the live window in shared memory lie on huge pages
+    /// where the system has them.
     pub huge_pages: bool,
     /// Messages taken from each hot session per turn, 1 to 1024.
     pub messages_per_turn: u32,

@@ -21,9 +21,10 @@ pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// Whether large blocks are advised.
 static ON: AtomicBool = AtomicBool::new(false);
 
-/// From now on large blocks are to lie on huge pages, or not. What is allocated stays as it is. Without
-/// effect where [`HugePages`] is not installed, or the system has no huge pages to give
-/// (`/sys/kernel/mm/transparent_hugepage/enabled` is `never`).
+/// From now on large blocks, and the live windows of logs that are opened, are to lie on huge pages, or not.
+/// What is allocated stays as it is. Without effect on blocks where [`HugePages`] is not installed, or the
+/// system has no huge pages to give (`/sys/kernel/mm/transparent_hugepage/enabled` is `never`), and on a
+/// window outside shared memory.
 pub fn use_huge_pages(on: bool) {
     // SYNC: orders nothing; a block that is allocated meanwhile is as good on either.
     ON.store(on, Ordering::Relaxed);

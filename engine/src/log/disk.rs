@@ -25,6 +25,7 @@ use super::{
     ahead::{Ahead, Load},
     storage::{BlockFile, Storage},
 };
+use crate::huge_pages::HUGE_PAGE_BYTES;
 
 /// Zeros written at once when a segment is made and somebody waits for it, or soon will.
 const ZEROS_BYTES: u64 = 1 << 20;
@@ -66,8 +67,10 @@ pub(crate) fn disk_error(what: &'static str, path: &Path) -> impl FnOnce(io::Err
 pub(crate) fn aligned_buffer(bytes: u64) -> Result<MmapMut, DiskError> {
     let buffer = MmapMut::map_anon(usize::try_from(bytes).unwrap_or(usize::MAX))
         .map_err(disk_error("reserving memory for", Path::new("disk buffers")))?;
-    // Large pages spare a direct write looking up each small one; where there are none it goes without.
-    let _unknown = buffer.advise(Advice::HugePage);
+    if bytes >= HUGE_PAGE_BYTES as u64 {
+        // They spare a direct call looking up each small page; where there are none it goes without.
+        let _unknown = buffer.advise(Advice::HugePage);
+    }
     Ok(buffer)
 }
 

@@ -217,11 +217,20 @@ fn open_direct(path: &Path, flags: OFlags) -> io::Result<Option<File>> {
 }
 
 /// As [`FileExt::write_all_at`], of several parts one behind the other.
-fn write_all_parts_at(file: &File, parts: &[IoSlice<'_>], mut offset: u64) -> io::Result<()> {
+fn write_all_parts_at(file: &File, parts: &[IoSlice<'_>], offset: u64) -> io::Result<()> {
+    write_all_parts(parts, offset, |left, offset| pwritev(file, left, offset))
+}
+
+/// Calls `write` with what is left of `parts`, and where it belongs, until nothing is.
+fn write_all_parts(
+    parts: &[IoSlice<'_>],
+    mut offset: u64,
+    mut write: impl FnMut(&[IoSlice<'_>], u64) -> Result<usize, Errno>,
+) -> io::Result<()> {
     let mut left = parts.to_vec();
     let mut left = left.as_mut_slice();
     while !left.is_empty() {
-        match pwritev(file, left, offset) {
+        match write(left, offset) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => {
                 offset += written as u64;
@@ -337,6 +346,34 @@ mod tests {
             read,
             [first, first, &rest[BLOCK_BYTES as usize..][..BLOCK_BYTES as usize]].concat()
         );
+    }
+
+    #[test]
+    fn a_write_that_is_cut_short_goes_on_where_it_was_cut() {
+        let bytes: Vec<u8> = (0..=255).cycle().take(3000).collect();
+        let (first, rest) = bytes.split_at(1000);
+        let parts = [&rest[..0], first, &rest[..0], rest, &rest[..0]].map(IoSlice::new);
+        // In each part, at its end, and over it.
+        for most in [1, 999, 1000, 1001, 2999, 3000] {
+            let mut written: Vec<u8> = Vec::new();
+            let mut is_interrupted = false;
+            let done = write_all_parts(&parts, 70, |left, offset| {
+                assert_eq!(offset, 70 + written.len() as u64);
+                is_interrupted = !is_interrupted;
+                if is_interrupted {
+                    return Err(Errno::INTR);
+                }
+                let before = written.len();
+                written.extend(left.iter().flat_map(|part| part.iter()).take(most));
+                Ok(written.len() - before)
+            });
+            done.unwrap();
+            assert_eq!(written, bytes, "{most} at a time");
+        }
+        let full = write_all_parts(&parts, 0, |_, _| Ok(0)).unwrap_err();
+        assert_eq!(full.kind(), io::ErrorKind::WriteZero);
+        let failed = write_all_parts(&parts, 0, |_, _| Err(Errno::NOSPC)).unwrap_err();
+        assert_eq!(failed.kind(), io::ErrorKind::StorageFull);
     }
 
     #[test]

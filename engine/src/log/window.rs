@@ -43,6 +43,7 @@ use touchline_protocol::{
     shm::{Region, Shared, ShmError},
 };
 
+use crate::huge_pages::are_huge_pages_used;
 use mapping::Mapping;
 
 /// Zeroed at the beginning of a segment that is handed to the tail: room for a disk segment's header, and for
@@ -66,7 +67,7 @@ impl Window {
             return Err(io::Error::other("the window's file is too short"));
         }
         let mut mapping = Mapping::new(file, bytes)?;
-        mapping.populate()?;
+        mapping.populate(are_huge_pages_used())?;
         Ok(Self { mapping })
     }
 
@@ -258,7 +259,7 @@ impl Body {
     }
 
     /// Published bytes from `from` to `to`, which nobody writes as long as they are borrowed; they lie in one
-    /// lap of the window ([`Body::lap_rest`]).
+    /// lap of the window.
     ///
     /// # Panics
     /// If they are not published, or not in the window any more.
@@ -275,11 +276,6 @@ impl Body {
         // and `appended`: the tail has given them up, and only `recycle`, which needs `self` exclusively, writes
         // them again. Other processes map the file read-only.
         unsafe { slice::from_raw_parts(pointer, length as usize) }
-    }
-
-    /// Bytes from `position` to where the window begins anew, at least one.
-    pub(crate) fn lap_rest(&self, position: u64) -> u64 {
-        self.mapping.bytes() - position % self.mapping.bytes()
     }
 
     /// Takes the lowest segment, clears its beginning, and hands it to the tail; `fill` writes what belongs
@@ -308,4 +304,4 @@ impl Body {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -82,6 +82,11 @@ fn any_accident(random: &mut Random) -> Accident {
 /// The disk stands still, from now on, while the window is nearly filled.
 fn fall_behind(place: &Place, venue: &mut Venue, random: &mut Random) {
     place.disk.hold(true);
+    fill(place, venue, random);
+}
+
+/// Appends as much as a part of the window holds, or as there is room for.
+fn fill(place: &Place, venue: &mut Venue, random: &mut Random) {
     let window = place.options.window_bytes.expect("the window's size is set");
     for _ in 0..window / FILLER_SHARE {
         if venue.log.writer.can_take() {
@@ -200,10 +205,14 @@ fn a_backlog_is_lost_only_behind_what_is_durable() {
         }
         let mut venue = place.open();
         venue.define();
+        if random.once_in(2) {
+            // So that the window begins anew in the midst of the backlog.
+            fill(&place, &mut venue, &mut random);
+        }
         venue.settle();
         fall_behind(&place, &mut venue, &mut random);
         let (appended, durable) = venue.marks();
-        // What is written by two threads, in several pieces.
+        // What is written in several pieces.
         assert!(appended - durable > 2 * WINDOW_SEGMENT_BYTES, "{durable} of {appended}");
         place.disk.plan(random.below(16));
         place.disk.hold(false);

@@ -504,9 +504,10 @@ impl BlockFile for SimFile {
             let address = part.as_ptr().addr();
             assert!(address.is_multiple_of(BLOCK_BYTES as usize), "from aligned memory");
         }
+        let copy = || parts.iter().flat_map(|part| part.iter().copied()).collect::<Vec<u8>>();
+        let bytes = &*copy();
         self.disk.0.wait_while_held();
-        // What is written is what lies there while the disk takes it, not before.
-        let bytes = &*parts.iter().flat_map(|part| part.iter().copied()).collect::<Vec<u8>>();
+        assert!(copy() == bytes, "nobody changes what is being written");
         let mut state = self.disk.state();
         let state = &mut *state;
         state.largest_write = state.largest_write.max(bytes.len());

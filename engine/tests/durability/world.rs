@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
-use touchline_engine::log::{Environment, Log, LogOptions, WindowPlace, open_in};
+use touchline_engine::log::{Control, Environment, Log, LogOptions, WindowPlace, open_in};
 use touchline_engine::recovery::{RecoveryError, ReplayFault, Replayed};
 use touchline_engine::snapshot::SnapshotContent;
 use touchline_protocol::log::{
@@ -357,9 +357,10 @@ impl Venue {
 
     /// Ends; gives what was done, and whether the end was a clean one.
     pub(crate) fn close(self) -> (Vec<Record>, bool) {
-        let Log { writer, keeper, .. } = self.log;
+        let Log { writer, keeper, control, .. } = self.log;
         let is_clean = writer.close().is_ok();
         keeper.stop();
+        check_failure(&control);
         (self.history.records, is_clean)
     }
 
@@ -367,10 +368,17 @@ impl Venue {
     pub(crate) fn kill(self) -> (Vec<Record>, u64) {
         let Log { writer, keeper, control, .. } = self.log;
         keeper.stop();
+        check_failure(&control);
         let durable = control.durable().0;
         drop(writer);
         (self.history.records, durable)
     }
+}
+
+/// If the log failed, the disk did: a keeper that panics, be it of what the disk demands, is no such fault.
+fn check_failure(control: &Control) {
+    let failure = control.failure();
+    assert!(failure.as_ref().is_none_or(|why| !why.contains("panicked")), "{failure:?}");
 }
 
 /// Copies a folder's files, so that they stand for what the folder itself was at that moment.

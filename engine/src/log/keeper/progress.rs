@@ -3,7 +3,7 @@
 
 use std::{io::IoSlice, time::Duration};
 
-use touchline_protocol::log::{BLOCK_BYTES, WINDOW_SEGMENT_BYTES, window_segment_rest};
+use touchline_protocol::log::{BLOCK_BYTES, WINDOW_SEGMENT_BYTES};
 
 use super::super::{ahead::Load, control::Control, window::Body};
 use crate::snapshot::SnapshotStarter;
@@ -34,6 +34,35 @@ pub(super) struct Piece {
     pub(super) start: u64,
     /// The log is durable up to here when it is written: a frame ends there.
     pub(super) end: u64,
+}
+
+impl Piece {
+    /// What the next write brings to disk where the log is durable up to `durable` and published up to
+    /// `appended`, which is higher, in segments and in a window of so many bytes: all of it, or so many window
+    /// segments, where a frame always ends, as lie one behind the other in window and disk, and are not too many
+    /// for one write.
+    fn next(durable: u64, appended: u64, segment_bytes: u64, window_bytes: u64) -> Self {
+        let start = durable - durable % BLOCK_BYTES;
+        let reach = (segment_bytes - start % segment_bytes)
+            .min(window_bytes - start % window_bytes)
+            .min(piece_bytes(window_bytes));
+        let limit = start + reach;
+        let end = if appended <= limit { appended } else { limit - limit % WINDOW_SEGMENT_BYTES };
+        Self { start, end }
+    }
+
+    /// Its blocks as they are to be written: those that are full, where they lie in the window, and the one that
+    /// is not, if there is one, copied into `last` with zeros behind it.
+    fn blocks<'a>(&self, body: &'a Body, last: &'a mut [u8]) -> [IoSlice<'a>; 2] {
+        let full_to = self.end - self.end % BLOCK_BYTES;
+        let full = body.published(self.start, full_to);
+        let begun = body.published(full_to, self.end);
+        let last = &mut last[..begun.len().next_multiple_of(BLOCK_BYTES as usize)];
+        let (copied, zeros) = last.split_at_mut(begun.len());
+        copied.copy_from_slice(begun);
+        zeros.fill(0);
+        [IoSlice::new(full), IoSlice::new(last)]
+    }
 }
 
 /// Bytes of a piece of a window of so many bytes, at the most.
@@ -76,32 +105,15 @@ impl Progress {
         self.body.appended()
     }
 
-    /// What the next write brings to disk of what is published up to `appended`, which is more than is on
-    /// disk: all of it, or so many window segments, where a frame always ends, as are published, lie one
-    /// behind the other in window and disk, and are not too many for one write.
+    /// What the next write brings to disk of what is published up to `appended`, which is more than is on disk.
     pub(super) fn next_piece(&self, appended: u64) -> Piece {
-        let start = self.durable - self.durable % BLOCK_BYTES;
         let segment_bytes = self.control.identity().segment_bytes;
-        let reach = (segment_bytes - start % segment_bytes)
-            .min(self.body.lap_rest(start))
-            .min(piece_bytes(self.body.bytes()));
-        let limit = appended.min(start + reach);
-        let is_one = limit - self.durable <= window_segment_rest(self.durable);
-        let end = if is_one { limit } else { limit - limit % WINDOW_SEGMENT_BYTES };
-        Piece { start, end }
+        Piece::next(self.durable, appended, segment_bytes, self.body.bytes())
     }
 
-    /// A piece as it is to be written: its full blocks as they lie in the window, and the one that is not
-    /// full, if there is one, copied into `last` with zeros behind it.
+    /// The blocks of a piece, the last of which may lie in `last`, a block.
     pub(super) fn blocks<'a>(&'a self, piece: Piece, last: &'a mut [u8]) -> [IoSlice<'a>; 2] {
-        let full_to = piece.end - piece.end % BLOCK_BYTES;
-        let full = self.body.published(piece.start, full_to);
-        let begun = self.body.published(full_to, piece.end);
-        let last = &mut last[..begun.len().next_multiple_of(BLOCK_BYTES as usize)];
-        let (copied, zeros) = last.split_at_mut(begun.len());
-        copied.copy_from_slice(begun);
-        zeros.fill(0);
-        [IoSlice::new(full), IoSlice::new(last)]
+        piece.blocks(&self.body, last)
     }
 
     /// How much there is to be written when the log is published up to `appended`. It is a flood if the disk was
@@ -160,10 +172,59 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::window::tests::{publish, window};
+    use proptest::prelude::*;
 
     #[test]
     fn pieces_are_whole_window_segments_and_a_small_part_of_the_window() {
         let of = |mib: u64| piece_bytes(mib << 20) >> 20;
         assert_eq!([8, 16, 30, 32, 36, 64, 1024].map(of), [2, 2, 2, 4, 4, 8, 8]);
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_lie_in_one_stretch_of_window_and_disk_and_end_where_a_frame_does(
+            durable in 1_u64..1 << 30,
+            behind in prop_oneof![1_u64..3 * BLOCK_BYTES, 1_u64..80 << 20],
+            (segment, window) in (1_u64..40, 4_u64..40),
+        ) {
+            let [segment, window] = [segment, window].map(|segments| segments * WINDOW_SEGMENT_BYTES);
+            let appended = durable + behind.min(window);
+            let mut reached = durable;
+            while reached < appended {
+                let Piece { start, end } = Piece::next(reached, appended, segment, window);
+                prop_assert_eq!(start, reached - reached % BLOCK_BYTES);
+                prop_assert!(reached < end && end <= appended);
+                prop_assert_eq!(start / segment, (end - 1) / segment, "one file");
+                prop_assert_eq!(start / window, (end - 1) / window, "one lap");
+                prop_assert!(end - start <= piece_bytes(window));
+                prop_assert!(end == appended || end.is_multiple_of(WINDOW_SEGMENT_BYTES));
+                reached = end;
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_block_that_is_not_full_is_copied() {
+        let (mut tail, mut body, _control) = window();
+        publish(&mut tail, WINDOW_SEGMENT_BYTES);
+        tail.publish(WINDOW_SEGMENT_BYTES + 100);
+        body.appended();
+        let mut last = vec![7; BLOCK_BYTES as usize];
+        let lent = body.published(BLOCK_BYTES, WINDOW_SEGMENT_BYTES).as_ptr();
+        let mut of = |end, copied: usize| {
+            let piece = Piece { start: BLOCK_BYTES, end };
+            let [full, last] = piece.blocks(&body, &mut last);
+            assert_eq!(full.as_ptr(), lent);
+            assert_eq!(full.len() as u64, end - end % BLOCK_BYTES - BLOCK_BYTES);
+            assert_eq!(last.len(), copied.next_multiple_of(BLOCK_BYTES as usize));
+            assert!(last[..copied].iter().all(|&byte| byte == 1));
+            assert!(last[copied..].iter().all(|&byte| byte == 0), "zeros behind {copied} bytes");
+        };
+        of(3 * BLOCK_BYTES - 1, BLOCK_BYTES as usize - 1);
+        of(2 * BLOCK_BYTES + 9, 9);
+        of(BLOCK_BYTES + 9, 9);
+        of(2 * BLOCK_BYTES, 0);
+        of(WINDOW_SEGMENT_BYTES, 0);
     }
 }

@@ -9,7 +9,7 @@ use rustix::{
     mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap},
 };
 
-use crate::huge_pages::{HUGE_PAGE_BYTES, are_huge_pages_used};
+use crate::huge_pages::HUGE_PAGE_BYTES;
 
 /// Touched once per this many bytes when the kernel cannot pre-fault; no page is smaller.
 const PAGE_BYTES: usize = 4096;
@@ -45,21 +45,21 @@ impl Mapping {
         let padding = room.addr().next_multiple_of(HUGE_PAGE_BYTES) - room.addr();
         // SAFETY: the padding is less than a huge page, by which the room is larger than `length`.
         let start = unsafe { room.byte_add(padding) };
-        // From here on dropping it gives the room back.
-        let mapping = Self { room, room_bytes, start: start.cast(), bytes };
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: `length` bytes from `start` on lie in the room, which was reserved above and is used for
-        // nothing else, so that replacing a part of it takes nobody's memory.
-        unsafe { mmap(start, length, access, MapFlags::SHARED | MapFlags::FIXED, file, 0) }?;
-        Ok(mapping)
+        // nothing else, so that replacing a part of it takes nobody's memory. Where that fails, the part may be
+        // somebody else's already: the room is then given up and never unmapped.
+        let start =
+            unsafe { mmap(start, length, access, MapFlags::SHARED | MapFlags::FIXED, file, 0) }?;
+        Ok(Self { room, room_bytes, start: start.cast(), bytes })
     }
 
-    /// Makes every page present and writable, and has them joined to huge ones if those are to be used and the
-    /// system joins them, which shared memory does without being mounted for it: a direct write then takes a few
+    /// Makes every page present and writable, and has them joined to huge ones if that is wanted and the system
+    /// joins them, which it does in shared memory without being mounted for it: a direct write then takes a few
     /// long runs of memory in the place of many short ones, for which a virtual disk may need twice as long.
-    pub(super) fn populate(&mut self) -> io::Result<()> {
+    pub(super) fn populate(&mut self, huge: bool) -> io::Result<()> {
         let length = self.content().len();
-        if are_huge_pages_used() {
+        if huge {
             // SAFETY: the mapping is `length` bytes from `start` on. Joining pages changes no byte. It is refused
             // where the kernel is older than 6.1, the file lies on a disk, or no huge pages are free: then it goes
             // without.
@@ -120,6 +120,7 @@ impl Drop for Mapping {
 mod tests {
     use super::*;
     use std::io::Write as _;
+    use touchline_protocol::log::place::SHARED_MEMORY;
 
     const BYTES: u64 = 2 * HUGE_PAGE_BYTES as u64;
 
@@ -131,12 +132,20 @@ mod tests {
 
     #[test]
     fn a_file_is_mapped_where_huge_pages_can_be_and_keeps_its_bytes() {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
+        for huge in [false, true] {
+            // Where pages can be joined, if anywhere.
+            let shared_memory = tempfile::NamedTempFile::new_in(SHARED_MEMORY);
+            let files = [tempfile::NamedTempFile::new(), shared_memory];
+            files.into_iter().flatten().for_each(|file| keeps_its_bytes(file, huge));
+        }
+    }
+
+    fn keeps_its_bytes(mut file: tempfile::NamedTempFile, huge: bool) {
         file.write_all(&[7; 100]).unwrap();
         file.as_file().set_len(BYTES).unwrap();
         let mut mapping = Mapping::new(file.as_file(), BYTES).unwrap();
         assert!(mapping.pointer(3 * BYTES, BYTES).addr().is_multiple_of(HUGE_PAGE_BYTES));
-        mapping.populate().unwrap();
+        mapping.populate(huge).unwrap();
         assert_eq!(mapping.content().len() as u64, BYTES);
         assert_eq!(mapping.content()[..101], [[7; 100].as_slice(), &[0]].concat());
         mapping.content()[BYTES as usize - 1] = 9;
@@ -147,11 +156,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_mapped_is_an_error_and_leaves_nothing() {
+    fn what_cannot_be_mapped_is_an_error() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(Mapping::new(file.as_file(), u64::MAX - 4096).is_err());
         let read_only = File::open(file.path()).unwrap();
         assert!(Mapping::new(&read_only, BYTES).is_err());
-        assert_eq!(maps_of(file.path()), 0);
+        assert_eq!(maps_of(file.path()), 0, "nothing of it is left mapped");
     }
 }

@@ -10,7 +10,7 @@ use super::*;
 const BYTES: u64 = WINDOW_BYTES_MIN;
 
 /// A new window with its two owners, and the control page.
-fn window() -> (Tail, Body, Region) {
+pub(crate) fn window() -> (Tail, Body, Region) {
     let file: OwnedFd = memfd_create("window", MemfdFlags::CLOEXEC).unwrap();
     let file = File::from(file);
     file.set_len(BYTES).unwrap();
@@ -20,7 +20,8 @@ fn window() -> (Tail, Body, Region) {
     (tail, body, control)
 }
 
-fn publish(tail: &mut Tail, to: u64) {
+/// Whole segments of ones.
+pub(crate) fn publish(tail: &mut Tail, to: u64) {
     while tail.start() < to {
         let next = tail.start() + WINDOW_SEGMENT_BYTES;
         let from = tail.start();
