@@ -78,11 +78,13 @@ impl Mapping {
     }
 
     /// Bytes of it.
+    #[inline]
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Where `position` lies, for `length` bytes that do not cross the mapping's end.
+    #[inline]
     pub(super) fn pointer(&self, position: u64, length: u64) -> *mut u8 {
         self.pointer_at(position % self.bytes, length)
     }
