@@ -157,12 +157,11 @@ impl Tail {
         let offset =
             if ahead < self.mapping.bytes() { ahead } else { ahead - self.mapping.bytes() };
         let pointer = self.mapping.pointer_at(offset, length);
-        // SAFETY: `pointer` is good for `length` bytes of the mapping, which `self.mapping` keeps. No other reference
-        // to them exists by this mapping: the body touches only positions below the `appended` it has loaded, which
-        // is at most `start`, and positions from `prepared` on, which is at least `end`; modulo W these never meet
-        // [start, end), because the body's lowest position is `prepared` - W and it gives up a segment before the
-        // tail can count it in `end`. This tail's own references borrow `self`. Readers, those of this process too,
-        // map the file for themselves, copy words of it atomically, and throw away what was overtaken.
+        // SAFETY: `pointer` is good for `length` bytes, which `self.mapping` keeps mapped. No other reference to
+        // them exists by it: the body touches only positions below the `appended` it has loaded, at most `start`, and
+        // from `prepared` on, at least `end`; modulo W these never meet [start, end), because its lowest position is
+        // `prepared` - W and it gives up a segment before the tail can count it in `end`. Own references borrow `self`.
+        // Readers map the file for themselves, copy words of it atomically, and throw away what was overtaken.
         unsafe { slice::from_raw_parts_mut(pointer, length as usize) }
     }
 

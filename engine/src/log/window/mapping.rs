@@ -2,7 +2,7 @@
 //! [`Window::map`](super::Window::map).
 #![allow(unsafe_code, reason = "memory is mapped and taken apart by hand")]
 
-use std::{ffi::c_void, fs::File, io, ptr, slice};
+use std::{ffi::c_void, fs::File, hint::black_box, io, ptr, slice};
 
 use rustix::{
     io::Errno,
@@ -58,7 +58,7 @@ impl Mapping {
     /// joins them, which it does in shared memory without being mounted for it: a direct write then takes a few
     /// long runs of memory in the place of many short ones, for which a virtual disk may need twice as long.
     pub(super) fn populate(&mut self, huge: bool) -> io::Result<()> {
-        let length = self.content().len();
+        let length = self.bytes as usize;
         if huge {
             // SAFETY: the mapping is `length` bytes from `start` on. Joining pages changes no byte. It is refused
             // where the kernel is older than 6.1, the file lies on a disk, or no huge pages are free: then it goes
@@ -70,7 +70,10 @@ impl Mapping {
         match populated {
             // Kernels before 5.14 do not know it, and some sandboxes refuse it.
             Err(Errno::INVAL | Errno::NOSYS | Errno::PERM) => {
-                self.content().iter_mut().step_by(PAGE_BYTES).for_each(|byte| *byte = 0);
+                for byte in self.content().iter_mut().step_by(PAGE_BYTES) {
+                    // A store that changes nothing, hidden from the compiler, which would leave it out.
+                    *byte = black_box(*byte);
+                }
                 Ok(())
             }
             populated => Ok(populated?),
