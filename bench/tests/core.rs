@@ -2,12 +2,17 @@
 
 #[path = "../../tests/support/patience.rs"]
 mod patience;
+#[path = "support/second_core.rs"]
+mod second_core;
+#[path = "../../tests/support/skipped.rs"]
+mod skipped;
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
 
 use patience::{Running, eventually, run};
 use rustix::process::{Pid, Signal, kill_process};
+use second_core::has_second_core;
 use serde_json::Value;
 use touchline_bench::latency::median;
 
@@ -26,6 +31,9 @@ fn json(arguments: &[&str]) -> Value {
 
 #[test]
 fn what_the_rounds_come_to_is_told_beside_them() {
+    if !has_second_core() {
+        return;
+    }
     let report = json(&[
         "--json",
         "--flow",

@@ -11,6 +11,8 @@ mod memory;
 mod no_io_uring;
 #[path = "../../tests/support/patience.rs"]
 mod patience;
+#[path = "support/second_core.rs"]
+mod second_core;
 #[path = "../../tests/support/skipped.rs"]
 mod skipped;
 
@@ -19,6 +21,7 @@ use std::process::{Command, Output};
 
 use no_io_uring::where_io_uring_is_refused;
 use patience::run;
+use second_core::has_second_core;
 use serde_json::Value;
 use skipped::skipped;
 use touchline_bench::latency::median_ratio;
@@ -37,6 +40,11 @@ fn engine() -> Option<PathBuf> {
     let path = std::env::var_os("TOUCHLINE_ENGINE")
         .map_or_else(|| Path::new(BENCH).with_file_name("touchline"), PathBuf::from);
     found("engine", path)
+}
+
+/// The engine, for what is measured between two busy threads.
+fn engine_beside() -> Option<PathBuf> {
+    has_second_core().then(engine)?
 }
 
 fn recorded_hour() -> Option<PathBuf> {
@@ -97,7 +105,7 @@ fn replay_small(engine: &Path, states: &str, runs: &str) -> Output {
 
 #[test]
 fn a_small_recording_is_reproduced() {
-    let Some(engine) = engine() else { return };
+    let Some(engine) = engine_beside() else { return };
     let output = replay_small(&engine, STATES, "1");
     let report = json(&output);
     assert_eq!(output.status.code(), Some(0), "{report:#}");
@@ -116,7 +124,7 @@ fn a_small_recording_is_reproduced() {
 
 #[test]
 fn a_recorded_state_that_cannot_be_explained_fails_the_check() {
-    let Some(engine) = engine() else { return };
+    let Some(engine) = engine_beside() else { return };
     let output = replay_small(&engine, &STATES.replace("100,37", "100,38"), "0");
     let report = json(&output);
     assert_eq!(output.status.code(), Some(1), "{report:#}");
@@ -129,7 +137,7 @@ fn a_recorded_state_that_cannot_be_explained_fails_the_check() {
 
 #[test]
 fn the_recorded_hour_is_reproduced() {
-    let (Some(engine), Some(messages)) = (engine(), recorded_hour()) else { return };
+    let (Some(engine), Some(messages)) = (engine_beside(), recorded_hour()) else { return };
     let messages = messages.to_str().unwrap();
     let output = bench(&engine, &["replay", messages, "--json", "--runs", "0"]);
     let report = json(&output);
@@ -145,7 +153,7 @@ fn the_recorded_hour_is_reproduced() {
 
 #[test]
 fn orders_are_measured_beside_a_flood_of_records() {
-    let Some(engine) = engine() else { return };
+    let Some(engine) = engine_beside() else { return };
     let (scratch, in_memory) = memory::or_on_disk();
     let folder = scratch.path().to_str().unwrap();
     let output = bench(
@@ -165,7 +173,7 @@ fn orders_are_measured_beside_a_flood_of_records() {
 
 #[test]
 fn many_under_way_are_measured() {
-    let Some(engine) = engine() else { return };
+    let Some(engine) = engine_beside() else { return };
     for wait in ["adaptive", "spin"] {
         let arguments = ["stream", "--json", "--runs", "1", "--messages", "10001", "--wait", wait];
         let output = bench(&engine, &arguments);
@@ -188,7 +196,7 @@ fn many_under_way_are_measured() {
 
 #[test]
 fn round_trips_through_the_engine_are_measured() {
-    let Some(engine) = engine() else { return };
+    let Some(engine) = engine_beside() else { return };
     let arguments = ["rtt", "--json", "--runs", "1", "--messages", "100", "--idle-sessions", "2"];
     let output = bench(&engine, &arguments);
     let report = json(&output);
@@ -212,7 +220,7 @@ fn round_trips_through_the_engine_are_measured() {
 
 #[test]
 fn orders_over_tcp_are_measured_beside_echoes() {
-    let Some(engine) = engine() else { return };
+    let Some(engine) = engine_beside() else { return };
     let output = bench(&engine, &["tcp", "--json", "--runs", "1", "--messages", "20"]);
     let report = json(&output);
     assert_eq!(output.status.code(), Some(0), "{report:#}");
@@ -229,7 +237,7 @@ fn orders_over_tcp_are_measured_beside_echoes() {
 
 #[test]
 fn where_io_uring_is_refused_that_is_in_the_report_and_nothing_beside_it() {
-    let Some(engine) = engine() else { return };
+    let Some(engine) = engine_beside() else { return };
     where_io_uring_is_refused(|| {
         let output = bench(&engine, &["tcp", "--json", "--runs", "1", "--messages", "20"]);
         let report = json(&output);
@@ -290,7 +298,7 @@ fn jobs_are_measured() {
 
 #[test]
 fn the_feed_and_hostile_clients_are_measured() {
-    let Some(engine) = engine() else { return };
+    let Some(engine) = engine_beside() else { return };
     // For the window of the feed's venue.
     if !memory::is_there() {
         return;

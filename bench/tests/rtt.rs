@@ -2,11 +2,16 @@
 
 #[path = "../../tests/support/patience.rs"]
 mod patience;
+#[path = "support/second_core.rs"]
+mod second_core;
+#[path = "../../tests/support/skipped.rs"]
+mod skipped;
 
 use std::process::{Command, Output, Stdio};
 
 use patience::{Running, Wait, run};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use second_core::has_second_core;
 use touchline_bench::latency::median_ratio;
 
 fn bench(arguments: &[&str]) -> Output {
@@ -16,6 +21,9 @@ fn bench(arguments: &[&str]) -> Output {
 
 #[test]
 fn baselines_are_measured_between_processes() {
+    if !has_second_core() {
+        return;
+    }
     let arguments = ["rtt", "--no-engine", "--messages", "200", "--runs", "2", "--json"];
     let output = bench(&arguments);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -36,6 +44,9 @@ fn baselines_are_measured_between_processes() {
 
 #[test]
 fn what_cannot_be_run_ends_with_2_and_says_why() {
+    if !has_second_core() {
+        return;
+    }
     for (arguments, said) in [
         (&["replay", "/nonexistent/messages.csv"][..], "nonexistent"),
         (&["rtt", "--engine", "/nonexistent/touchline"][..], "no engine at"),
@@ -91,6 +102,9 @@ fn threads_at_the_same_time_are_not_measured_on_one_core() {
 
 #[test]
 fn an_engine_that_does_not_start_leaves_nothing_behind() {
+    if !has_second_core() {
+        return;
+    }
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().to_str().unwrap();
     let output = bench(&["rtt", "--engine", "/bin/false", "--scratch", folder]);
@@ -102,6 +116,9 @@ fn an_engine_that_does_not_start_leaves_nothing_behind() {
 
 #[test]
 fn an_interruption_ends_the_children_too() {
+    if !has_second_core() {
+        return;
+    }
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
     let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
@@ -165,6 +182,9 @@ fn a_report_that_cannot_be_printed_is_told_and_one_that_nobody_reads_is_not() {
 
 #[test]
 fn malformed_rows_are_named_with_their_line() {
+    if !has_second_core() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let messages = folder.path().join("messages.csv");
     std::fs::write(&messages, "1.0,1,5,18,5853200,1\n1.0,9,5,18,5853200,1\n").unwrap();
