@@ -26,6 +26,9 @@ mod process;
 pub mod quarantine;
 pub mod recovery;
 mod side;
+#[cfg(test)]
+#[path = "../../tests/support/skipped.rs"]
+mod skipped;
 pub mod snapshot;
 
 pub use master_key::check_master_key;

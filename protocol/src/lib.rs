@@ -46,6 +46,9 @@ pub mod regular_file;
 pub mod ring;
 #[cfg(all(feature = "transport", not(loom)))]
 pub mod shm;
+#[cfg(all(test, feature = "transport", not(loom)))]
+#[path = "../../tests/support/skipped.rs"]
+mod skipped;
 pub mod snapshot;
 #[cfg(feature = "transport")]
 pub mod sync;

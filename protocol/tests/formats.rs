@@ -15,6 +15,8 @@ mod declarations;
 mod patience;
 #[path = "formats/schema.rs"]
 mod schema;
+#[path = "../../tests/support/skipped.rs"]
+mod skipped;
 #[path = "formats/tables.rs"]
 mod tables;
 

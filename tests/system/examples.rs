@@ -5,6 +5,7 @@ use super::http::Key;
 use super::process::{eventually, send_signal, stop};
 use super::stream_client::{Member, address, limit, tcp, unix, venue};
 use crate::patience::{Running, finish, run};
+use crate::skipped::skipped;
 use rustix::process::Signal;
 use std::env;
 use std::fs;
@@ -48,11 +49,6 @@ fn output(running: Running) -> String {
     text
 }
 
-fn skip(what: &str) {
-    assert!(env::var_os("TOUCHLINE_REQUIRE_ALL").is_none(), "no {what}");
-    println!("skipped: no {what}");
-}
-
 fn assert_traded(text: &str) {
     let begins: Vec<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
     assert_eq!(begins, ["session", "placed", "canceled", "logged"], "{text}");
@@ -66,7 +62,7 @@ fn a_python_client_trades() {
     command.arg(example("trader.py")).args([address.to_string(), KEY_A.to_string()]);
     match start(&mut command, &venue.key_a()) {
         Some(running) => assert_traded(&output(running)),
-        None => skip("python3"),
+        None => skipped("python3"),
     }
 }
 
@@ -98,7 +94,7 @@ fn a_python_session_says_that_it_lives_and_keeps_what_it_is_told_of_its_orders()
     match start(&mut command, &venue.key_a()) {
         // A Trade.
         Some(running) => assert_eq!(output(running), "maker [201]\n"),
-        None => skip("python3"),
+        None => skipped("python3"),
     }
 }
 
@@ -124,7 +120,7 @@ except SystemExit as end:
 fn a_python_session_knows_every_kind_of_address_and_keeps_so_much_of_what_it_is_told() {
     let mut command = Command::new("python3");
     command.args(["-c", PLACES]).arg(example(""));
-    let Ok(told) = run(&mut command) else { return skip("python3") };
+    let Ok(told) = run(&mut command) else { return skipped("python3") };
     let expected = "('::1', 9000) ('127.0.0.1', 9000) ('localhost', 9000)\n\
                     nobody looks at what the engine tells 2\n";
     assert_eq!(String::from_utf8_lossy(&told.stdout), expected);
@@ -146,7 +142,7 @@ fn a_python_client_that_is_called_wrongly_or_finds_nobody_says_so_in_a_line() {
     ] {
         let mut command = Command::new("python3");
         command.arg(example("trader.py")).args(arguments);
-        let Ok(told) = run(&mut command) else { return skip("python3") };
+        let Ok(told) = run(&mut command) else { return skipped("python3") };
         assert_eq!(String::from_utf8_lossy(&told.stderr), expected, "{arguments:?}");
         assert!(!told.status.success(), "{arguments:?}");
     }
@@ -173,7 +169,7 @@ fn c_trader() -> Option<(TempDir, PathBuf)> {
 fn a_c_client_trades() {
     let venue = venue(&[]);
     let address = address(&venue.supervisor().lines());
-    let Some((_folder, program)) = c_trader() else { return skip("C compiler (cc)") };
+    let Some((_folder, program)) = c_trader() else { return skipped("C compiler (cc)") };
     let mut command = Command::new(&program);
     command.args([address.ip().to_string(), address.port().to_string(), KEY_A.to_string()]);
     let running = start(&mut command, &venue.key_a()).expect("it was just built");
@@ -204,10 +200,10 @@ fn the_examples_say_why_they_are_refused() {
         RejectReason::CapacityReached.to_wire()
     );
     for (command, what) in [(Some(python), "python3"), (c, "C compiler (cc)")] {
-        let Some(mut command) = command else { return skip(what) };
+        let Some(mut command) = command else { return skipped(what) };
         match complaint(&mut command, &wrong) {
             Some(said) => assert_eq!(said, told),
-            None => return skip(what),
+            None => return skipped(what),
         }
         assert_eq!(complaint(&mut command, &a).expect("it was just there"), full);
     }
@@ -243,7 +239,7 @@ fn the_ping_pong_client_measures_over_each_carrier() {
     let address = address(&venue.supervisor().lines()).to_string();
     for (carrier, place) in [("shm", &socket), ("unix", &socket), ("tcp", &address)] {
         let Some(mut command) = rust_example("ping_pong") else {
-            return skip("example ping_pong (cargo build --examples -p touchline-protocol)");
+            return skipped("example ping_pong (cargo build --examples -p touchline-protocol)");
         };
         command.args([carrier, place, &KEY_A.to_string(), "20"]);
         let text = output(start(&mut command, &venue.key_a()).expect("it is there"));
@@ -260,7 +256,7 @@ fn the_examples_in_rust_say_what_is_wrong_by_its_name() {
     let wanted = |name| {
         let found = rust_example(name);
         found.or_else(|| {
-            skip("examples in Rust (cargo build --examples -p touchline-protocol)");
+            skipped("examples in Rust (cargo build --examples -p touchline-protocol)");
             None
         })
     };
@@ -302,7 +298,7 @@ fn the_examples_trade_the_symbol_that_they_are_told() {
     };
     match complaint(&mut python("9"), &a) {
         Some(told) => assert!(told.contains("rejected, reason 13"), "{told}"),
-        None => skip("python3"),
+        None => skipped("python3"),
     }
     if let Some(running) = start(&mut python("1"), &a) {
         assert_traded(&output(running));
@@ -315,11 +311,11 @@ fn the_examples_trade_the_symbol_that_they_are_told() {
         assert!(told.contains("rejected, reason 13"), "{told}");
         assert_traded(&output(start(&mut c("1"), &a).expect("it was just built")));
     } else {
-        skip("C compiler (cc)");
+        skipped("C compiler (cc)");
     }
     let Some((ping_pong, maker)) = rust_example("ping_pong").zip(rust_example("market_maker"))
     else {
-        return skip("examples in Rust (cargo build --examples -p touchline-protocol)");
+        return skipped("examples in Rust (cargo build --examples -p touchline-protocol)");
     };
     let again = rust_example("ping_pong").expect("it was there");
     let measures = ["tcp", &*place, &key, "2"];
@@ -341,7 +337,7 @@ fn the_market_maker_moves_with_its_fills() {
         other => panic!("{other}"),
     };
     let Some(mut command) = rust_example("market_maker") else {
-        return skip("example market_maker (cargo build --examples -p touchline-protocol)");
+        return skipped("example market_maker (cargo build --examples -p touchline-protocol)");
     };
     command.args([place, KEY_A.to_string(), "30000".to_owned(), "2".to_owned()]);
     let maker = start(&mut command, &venue.key_a()).expect("it is there");
@@ -372,7 +368,7 @@ fn a_market_maker_whose_quote_meets_what_is_there_moves_as_well() {
     let bid = other.place(limit(Side::Buy, 30_001, 1));
     assert_eq!(bid.status, OrderStatus::New.to_wire());
     let Some(mut command) = rust_example("market_maker") else {
-        return skip("example market_maker (cargo build --examples -p touchline-protocol)");
+        return skipped("example market_maker (cargo build --examples -p touchline-protocol)");
     };
     command.args([place, KEY_A.to_string(), "30000".to_owned(), "1".to_owned()]);
     let mut maker = start(&mut command, &venue.key_a()).expect("it is there");
@@ -388,7 +384,7 @@ fn a_market_maker_that_missed_a_fill_quotes_anew() {
     let venue = venue(&["gateway.heartbeat_seconds=60"]);
     let place = address(&venue.supervisor().lines()).to_string();
     let Some(mut command) = rust_example("market_maker") else {
-        return skip("example market_maker (cargo build --examples -p touchline-protocol)");
+        return skipped("example market_maker (cargo build --examples -p touchline-protocol)");
     };
     command.args([place, KEY_A.to_string(), "900000".to_owned(), "1".to_owned()]);
     let maker = start(&mut command, &venue.key_a()).expect("it is there");

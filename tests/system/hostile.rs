@@ -9,6 +9,7 @@ use super::raw_session::{
 };
 use super::trader::Balances;
 use super::venue::{UNLIMITED, Venue};
+use crate::skipped::skipped;
 use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 use std::os::fd::AsFd;
@@ -105,8 +106,7 @@ fn kernel_keeps_descriptors_out() -> bool {
 #[test]
 fn no_descriptor_is_passed_to_the_engine() {
     if !kernel_keeps_descriptors_out() {
-        println!("skipped: the kernel lets descriptors through");
-        return;
+        return skipped("kernel that keeps descriptors out");
     }
     let venue = Venue::up(&[]);
     let mut honest = connect(&venue, "honest", KEY_B, &venue.key_b());

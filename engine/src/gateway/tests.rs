@@ -169,6 +169,7 @@ pub(super) mod peers {
     use super::*;
     use crate::config::FeedSection;
     use crate::feed::{FromFeed, ToFeed};
+    use crate::skipped::skipped;
     use std::collections::HashMap;
     use std::io::Read;
     use std::net::{IpAddr, Ipv4Addr};
@@ -522,10 +523,7 @@ pub(super) mod peers {
         let (mail, rings) = super::super::mail().unwrap();
         match uring::Uring::new(mail.bell()) {
             Ok(uring) => last_words(Box::new(uring), mail, rings),
-            Err(error) => {
-                assert!(std::env::var_os("TOUCHLINE_REQUIRE_ALL").is_none(), "{error}");
-                println!("skipped: no io_uring ({error})");
-            }
+            Err(error) => skipped(format_args!("io_uring ({error})")),
         }
     }
 }

@@ -440,6 +440,7 @@ fn leave_real_time() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::skipped::skipped;
     use rustix::process::getpriority_process;
     use thread_priority::{RealtimeThreadSchedulePolicy, thread_schedule_policy};
 
@@ -453,7 +454,7 @@ mod tests {
                 real_time,
             );
             if let Err(error) = inherited {
-                println!("skipped: no right to a real-time class: {error:?}");
+                skipped(format_args!("right to a real-time class ({error:?})"));
             } else {
                 assert_eq!(thread_schedule_policy(), Ok(real_time));
             }

@@ -14,4 +14,6 @@ mod patience;
 mod places;
 mod reader;
 mod round_trip;
+#[path = "../../../tests/support/skipped.rs"]
+mod skipped;
 mod support;

@@ -6,6 +6,7 @@ use super::declarations::{
 };
 use super::patience::run;
 use super::{SOURCES, compare_file, path};
+use crate::skipped::skipped;
 use std::fmt::Write as _;
 use std::process::Command;
 use touchline_protocol::message::{PROTOCOL_MAJOR, PROTOCOL_MINOR, SCHEMA_ID, SCHEMA_VERSION};
@@ -162,18 +163,13 @@ fn compiles(compiler: &str, language: &str, standard: &str) -> Option<()> {
     Some(())
 }
 
-fn skip(what: &str) {
-    assert!(std::env::var_os("TOUCHLINE_REQUIRE_ALL").is_none(), "no {what}");
-    println!("skipped: no {what}");
-}
-
 /// What a compiler says of the header for a machine whose bytes stand the other way round.
 #[test]
 fn the_c_header_is_refused_where_its_numbers_would_be_others() {
     let mut command = Command::new("cc");
     command.args(["-U__BYTE_ORDER__", "-D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__", "-fsyntax-only"]);
     let Ok(output) = run(command.args(["-x", "c"]).arg(path("schema/touchline.h"))) else {
-        return skip("C compiler (cc)");
+        return skipped("C compiler (cc)");
     };
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("little-endian"), "{said}");
@@ -183,9 +179,9 @@ fn the_c_header_is_refused_where_its_numbers_would_be_others() {
 #[test]
 fn the_c_header_compiles() {
     if compiles("cc", "c", "c11").is_none() {
-        skip("C compiler (cc)");
+        skipped("C compiler (cc)");
     }
     if compiles("c++", "c++", "c++11").is_none() {
-        skip("C++ compiler (c++)");
+        skipped("C++ compiler (c++)");
     }
 }

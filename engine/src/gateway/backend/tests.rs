@@ -4,6 +4,7 @@ use super::super::bell::Bell;
 use super::super::{epoll::Epoll, uring::Uring};
 use super::*;
 use crate::patience::PATIENCE;
+use crate::skipped::skipped;
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use rustix::net::{
@@ -25,10 +26,7 @@ fn backends() -> Vec<Box<dyn Backend>> {
     let mut backends: Vec<Box<dyn Backend>> = vec![Box::new(Epoll::new(bell()).expect("epoll"))];
     match Uring::new(bell()) {
         Ok(uring) => backends.push(Box::new(uring)),
-        Err(error) => {
-            assert!(std::env::var_os("TOUCHLINE_REQUIRE_ALL").is_none(), "{error}");
-            println!("skipped: no io_uring ({error})");
-        }
+        Err(error) => skipped(format_args!("io_uring ({error})")),
     }
     backends
 }

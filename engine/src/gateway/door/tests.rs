@@ -4,6 +4,7 @@ use super::super::tests::{Failing, peers};
 use super::super::{epoll, listen, uring};
 use super::*;
 use crate::patience::{PATIENCE, eventually};
+use crate::skipped::skipped;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::net::UnixStream;
@@ -51,10 +52,7 @@ fn backends() -> Vec<(Box<dyn Backend + Send>, Arc<Bell>)> {
     let mut backends: Vec<(Box<dyn Backend + Send>, _)> = vec![(Box::new(epoll), first)];
     match uring::Uring::new(Arc::clone(&second)) {
         Ok(uring) => backends.push((Box::new(uring), second)),
-        Err(error) => {
-            assert!(std::env::var_os("TOUCHLINE_REQUIRE_ALL").is_none(), "{error}");
-            println!("skipped: no io_uring ({error})");
-        }
+        Err(error) => skipped(format_args!("io_uring ({error})")),
     }
     backends
 }
