@@ -28,10 +28,7 @@ use std::{
     fs::File,
     hint::black_box,
     io, slice,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use touchline_protocol::{
@@ -44,7 +41,7 @@ use touchline_protocol::{
 };
 
 use crate::huge_pages::are_huge_pages_used;
-use mapping::Mapping;
+use mapping::{Mapping, SharedMapping};
 
 /// Zeroed at the beginning of a segment that is handed to the tail: room for a disk segment's header, and for
 /// the header of the first frame.
@@ -79,8 +76,9 @@ impl Window {
     /// Hands the window, whose bytes stand for the positions from the window segment of `start` on,
     /// to its two owners. `start` is where the next frame is written.
     pub(crate) fn split(self, control: &Region, start: u64) -> Result<(Tail, Body), ShmError> {
+        let mapping = self.mapping.share();
         let base = start - start % WINDOW_SEGMENT_BYTES;
-        let prepared = base + self.mapping.bytes();
+        let prepared = base + mapping.bytes();
         let appended_word = control.u64_at(APPENDED_OFFSET)?;
         let base_word = control.u64_at(WINDOW_BASE_OFFSET)?;
         let prepared_word = control.u64_at(PREPARED_UNTIL_OFFSET)?;
@@ -88,10 +86,9 @@ impl Window {
         appended_word.store(start, Ordering::Release);
         base_word.store(base, Ordering::Release);
         prepared_word.store(prepared, Ordering::Release);
-        let mapping = Arc::new(self.mapping);
         let tail = Tail {
             lap: start - start % mapping.bytes(),
-            mapping: Arc::clone(&mapping),
+            mapping: mapping.clone(),
             start,
             end: prepared,
             appended: appended_word.clone(),
@@ -105,7 +102,7 @@ impl Window {
 
 /// The unpublished part of the window, for the one thread that appends.
 pub(crate) struct Tail {
-    mapping: Arc<Mapping>,
+    mapping: SharedMapping,
     /// The position at offset 0 of the lap in which `start` lies: spares a division per access.
     lap: u64,
     /// Everything below is published.
@@ -146,12 +143,9 @@ impl Tail {
     /// If they are not all this tail's.
     #[inline]
     pub(crate) fn bytes(&mut self, from: u64, to: u64) -> &mut [u8] {
-        assert!(
-            self.start <= from && from <= to && to <= self.end,
-            "bytes {from} to {to} of a tail from {} to {}",
-            self.start,
-            self.end
-        );
+        if !(self.start <= from && from <= to && to <= self.end) {
+            self.refuse(from, to);
+        }
         let length = to - from;
         let ahead = from - self.lap;
         let offset =
@@ -163,6 +157,12 @@ impl Tail {
         // `prepared` - W and it gives up a segment before the tail can count it in `end`. Own references borrow `self`.
         // Readers map the file for themselves, copy words of it atomically, and throw away what was overtaken.
         unsafe { slice::from_raw_parts_mut(pointer, length as usize) }
+    }
+
+    /// By itself, and given numbers: a message that refers to them would have them in memory for every frame.
+    #[cold]
+    fn refuse(&self, from: u64, to: u64) -> ! {
+        panic!("bytes {from} to {to} of a tail from {} to {}", self.start, self.end);
     }
 
     /// Brings the lines of the next `bytes` bytes, which lie in one window segment, from memory to this core, to be
@@ -220,7 +220,7 @@ impl Tail {
 
 /// The published part of the window, for the keeper.
 pub(crate) struct Body {
-    mapping: Arc<Mapping>,
+    mapping: SharedMapping,
     /// The tail's `start` as last loaded.
     appended: u64,
     prepared: u64,

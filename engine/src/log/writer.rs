@@ -11,7 +11,7 @@
 use thiserror::Error;
 use touchline_protocol::{
     log::{
-        MAX_FRAME_BYTES, SEGMENT_HEADER_BYTES, align_frame,
+        FRAME_ALIGN, MAX_FRAME_BYTES, SEGMENT_HEADER_BYTES, align_frame,
         control::LogState,
         frame::{self, FRAME_HEADER_BYTES, FrameHeader, FrameKind, MAX_COMMAND_BYTES},
         window_segment_rest,
@@ -352,29 +352,38 @@ impl LogWriter {
     /// has no room for another frame; gives the position behind the frame.
     #[inline]
     fn publish(&mut self, start: u64, kind: FrameKind, parts: Parts, time_ns: u64) -> Position {
-        let end = start + parts.length as u64;
-        let next = align_frame(end);
+        let next = align_frame(start + parts.length as u64);
         self.time_ns = time_ns;
         self.unannounced = true;
-        self.seal(start, kind, parts);
-        // Behind the frame: zeros up to the next one, which must not look like begun or like a frame
-        // whatever an abandoned transaction has left there.
         let rest = window_segment_rest(start) - (next - start);
-        self.tail.bytes(end, next + rest.min(HEADER)).fill(0);
+        let header = self.header(start, kind, parts);
+        let (frame, behind) =
+            self.tail.bytes(start, next + rest.min(FRAME_ALIGN)).split_at_mut(parts.length);
+        frame::seal(&header, frame, self.salt);
+        // Zeros up to the next frame, and where its header will be, which must not look like begun or like a
+        // frame whatever an abandoned transaction has left there.
+        clear(behind);
         self.tail.publish(next);
         if rest > 0 && rest < MAX_FRAME {
-            self.seal(next, FrameKind::Padding, Parts::of_header(rest as usize));
-            self.tail.publish(next + rest);
+            self.pad(next, rest);
         }
         self.pass_segment_header();
         Position(next)
     }
 
+    /// Publishes a padding of `rest` bytes at `start`.
+    #[cold]
+    fn pad(&mut self, start: u64, rest: u64) {
+        let header = self.header(start, FrameKind::Padding, Parts::of_header(rest as usize));
+        frame::seal(&header, self.tail.bytes(start, start + rest), self.salt);
+        self.tail.publish(start + rest);
+    }
+
     /// Always inlined: the parts stay in registers, and are not read back from memory in other sizes
     /// than they were stored in, which costs as much as the checksum of a cache line.
     #[inline(always)]
-    fn seal(&mut self, start: u64, kind: FrameKind, parts: Parts) {
-        let header = FrameHeader {
+    fn header(&self, start: u64, kind: FrameKind, parts: Parts) -> FrameHeader {
+        FrameHeader {
             length: parts.length as u32,
             kind: kind as u8,
             events: parts.events,
@@ -384,18 +393,23 @@ impl LogWriter {
             time_ns: self.time_ns,
             attested: self.control.durable().0,
             ..FrameHeader::default()
-        };
-        let frame = self.tail.bytes(start, start + parts.length as u64);
-        frame::seal(&header, frame, self.salt);
+        }
     }
 
     /// At the beginning of a disk segment: its header, which the keeper has prepared, is published
     /// like a frame.
     #[inline]
     fn pass_segment_header(&mut self) {
-        let start = self.tail.start();
-        if start == self.boundary && self.tail.reaches(start + SEGMENT_HEADER_BYTES) {
-            self.tail.publish(start + SEGMENT_HEADER_BYTES);
+        if self.tail.start() == self.boundary {
+            self.publish_segment_header();
+        }
+    }
+
+    #[cold]
+    fn publish_segment_header(&mut self) {
+        let behind = self.boundary + SEGMENT_HEADER_BYTES;
+        if self.tail.reaches(behind) {
+            self.tail.publish(behind);
             self.boundary += self.segment_bytes;
             self.unannounced = true;
         }
@@ -435,5 +449,20 @@ impl LogWriter {
             }
             control.durable_event().wait_changed(seen, often);
         }
+    }
+}
+
+/// Zeros in the place of at most two frame alignments: by stores of a fixed size, which may overlap, since one for
+/// every size would be a call.
+#[inline]
+fn clear(bytes: &mut [u8]) {
+    const HALF: usize = FRAME_ALIGN as usize;
+    debug_assert!(bytes.len() <= 2 * HALF);
+    match bytes.first_chunk_mut::<HALF>() {
+        Some(first) => *first = [0; HALF],
+        None => return bytes.fill(0),
+    }
+    if let Some(last) = bytes.last_chunk_mut::<HALF>() {
+        *last = [0; HALF];
     }
 }

@@ -2,7 +2,7 @@
 //! [`Window::map`](super::Window::map).
 #![allow(unsafe_code, reason = "memory is mapped and taken apart by hand")]
 
-use std::{ffi::c_void, fs::File, hint::black_box, io, ptr, slice};
+use std::{ffi::c_void, fs::File, hint::black_box, io, ptr, slice, sync::Arc};
 
 use rustix::{
     io::Errno,
@@ -17,33 +17,58 @@ const PAGE_BYTES: usize = 4096;
 /// `MADV_COLLAPSE` of the kernel, which not every C library names.
 const COLLAPSE: i32 = 25;
 
-/// A file that is mapped shared, to be written, beginning at a multiple of [`HUGE_PAGE_BYTES`].
-pub(super) struct Mapping {
-    /// What was reserved, in which the mapping lies.
-    room: *mut c_void,
-    room_bytes: usize,
-    start: *mut u8,
-    bytes: u64,
+/// What was reserved of this process's addresses, in which a mapping lies.
+struct Room {
+    start: *mut c_void,
+    bytes: usize,
 }
 
-// SAFETY: the pointers are to memory that belongs to this value and to no thread; what is done through
-// them by several threads is for their callers to say.
-unsafe impl Send for Mapping {}
-// SAFETY: likewise; nothing here writes the memory through a shared reference.
-unsafe impl Sync for Mapping {}
+// SAFETY: the pointer is to memory that belongs to this value and to no thread; nothing is done by it but to give
+// the room back, when nobody else has this value.
+unsafe impl Send for Room {}
+// SAFETY: likewise.
+unsafe impl Sync for Room {}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        // SAFETY: the room is this value's, reserved by who made it; nobody has a reference into it any more, as
+        // whoever uses a pointer keeps this value.
+        let unmapped = unsafe { munmap(self.start, self.bytes) };
+        debug_assert!(unmapped.is_ok(), "the window's memory cannot be given back: {unmapped:?}");
+    }
+}
+
+/// A file that is mapped shared, to be written, beginning at a multiple of [`HUGE_PAGE_BYTES`], for who has it alone.
+pub(super) struct Mapping(SharedMapping);
+
+/// The same for who has it beside others. Where it lies is part of this value: the writer of the log looks it up
+/// several times per frame.
+#[derive(Clone)]
+pub(super) struct SharedMapping {
+    start: *mut u8,
+    bytes: u64,
+    /// Keeps it mapped.
+    _room: Arc<Room>,
+}
+
+// SAFETY: the pointer is to memory that belongs to no thread and stays mapped as long as `_room` is kept; what is done
+// through it by several threads is for their callers to say.
+unsafe impl Send for SharedMapping {}
 
 impl Mapping {
     /// Maps the first `bytes` bytes of a file that has them all.
     pub(super) fn new(file: &File, bytes: u64) -> io::Result<Self> {
         let too_large = |_| io::Error::from(io::ErrorKind::OutOfMemory);
         let length = usize::try_from(bytes).map_err(too_large)?;
-        let room_bytes = length.checked_add(HUGE_PAGE_BYTES).ok_or(io::ErrorKind::OutOfMemory)?;
+        // Memory is reserved by whole pages, so this is room for a huge page's beginning and all behind it.
+        let room_bytes =
+            length.checked_add(HUGE_PAGE_BYTES - PAGE_BYTES).ok_or(io::ErrorKind::OutOfMemory)?;
         let reserved = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new mapping anywhere touches nobody's memory.
         let room =
             unsafe { mmap_anonymous(ptr::null_mut(), room_bytes, ProtFlags::empty(), reserved) }?;
         let padding = room.addr().next_multiple_of(HUGE_PAGE_BYTES) - room.addr();
-        // SAFETY: the padding is less than a huge page, by which the room is larger than `length`.
+        // SAFETY: the room begins at a page, so that the padding is at most what it is larger than `length` by.
         let start = unsafe { room.byte_add(padding) };
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: `length` bytes from `start` on lie in the room, which was reserved above and is used for
@@ -51,35 +76,61 @@ impl Mapping {
         // somebody else's already: the room is then given up and never unmapped.
         let start =
             unsafe { mmap(start, length, access, MapFlags::SHARED | MapFlags::FIXED, file, 0) }?;
-        Ok(Self { room, room_bytes, start: start.cast(), bytes })
+        let room = Arc::new(Room { start: room, bytes: room_bytes });
+        Ok(Self(SharedMapping { start: start.cast(), bytes, _room: room }))
     }
 
     /// Makes every page present and writable, and has them joined to huge ones if that is wanted and the system
     /// joins them, which it does in shared memory without being mounted for it: a direct write then takes a few
     /// long runs of memory in the place of many short ones, for which a virtual disk may need twice as long.
     pub(super) fn populate(&mut self, huge: bool) -> io::Result<()> {
-        let length = self.bytes as usize;
         if huge {
-            // SAFETY: the mapping is `length` bytes from `start` on. Joining pages changes no byte. It is refused
-            // where the kernel is older than 6.1, the file lies on a disk, or no huge pages are free: then it goes
-            // without.
-            let _refused = unsafe { libc::madvise(self.start.cast(), length, COLLAPSE) };
+            self.join();
         }
+        let length = self.0.bytes as usize;
         // SAFETY: the mapping is `length` bytes from `start` on. Making pages present changes no byte.
-        let populated = unsafe { madvise(self.start.cast(), length, Advice::LinuxPopulateWrite) };
+        let populated = unsafe { madvise(self.0.start.cast(), length, Advice::LinuxPopulateWrite) };
         match populated {
             // Kernels before 5.14 do not know it, and some sandboxes refuse it.
             Err(Errno::INVAL | Errno::NOSYS | Errno::PERM) => {
-                for byte in self.content().iter_mut().step_by(PAGE_BYTES) {
-                    // A store that changes nothing, hidden from the compiler, which would leave it out.
-                    *byte = black_box(*byte);
-                }
+                self.touch();
                 Ok(())
             }
             populated => Ok(populated?),
         }
     }
 
+    /// Joins pages to huge ones.
+    fn join(&mut self) {
+        let length = self.0.bytes as usize;
+        // SAFETY: the mapping is `length` bytes from `start` on. Joining pages changes no byte. It is refused where
+        // the kernel is older than 6.1, the file lies on a disk, system or process are not to have huge pages, or
+        // none are free: then it goes without.
+        let _refused = unsafe { libc::madvise(self.0.start.cast(), length, COLLAPSE) };
+    }
+
+    /// Makes every page present by a store that changes nothing, hidden from the compiler, which would leave it out.
+    fn touch(&mut self) {
+        for byte in self.content().iter_mut().step_by(PAGE_BYTES) {
+            *byte = black_box(*byte);
+        }
+    }
+
+    /// All of it.
+    pub(super) fn content(&mut self) -> &mut [u8] {
+        // SAFETY: the mapping is so many bytes, which have no invalid values. Nobody else in this process has a
+        // reference into it: `self` is borrowed exclusively, and is not shared yet. Other processes map the file
+        // read-only.
+        unsafe { slice::from_raw_parts_mut(self.0.start, self.0.bytes as usize) }
+    }
+
+    /// For several owners, who agree on who touches what of it.
+    pub(super) fn share(self) -> SharedMapping {
+        self.0
+    }
+}
+
+impl SharedMapping {
     /// Bytes of it.
     #[inline]
     pub(super) fn bytes(&self) -> u64 {
@@ -92,33 +143,21 @@ impl Mapping {
         self.pointer_at(position % self.bytes, length)
     }
 
-    /// As [`Mapping::pointer`], by the offset in the mapping.
+    /// As [`SharedMapping::pointer`], by the offset in the mapping.
     #[inline]
     pub(super) fn pointer_at(&self, offset: u64, length: u64) -> *mut u8 {
-        assert!(
-            offset < self.bytes && length <= self.bytes - offset,
-            "{length} bytes at offset {offset} cross the window's end"
-        );
+        if offset >= self.bytes || length > self.bytes - offset {
+            refuse(offset, length);
+        }
         // SAFETY: `offset` is below `bytes`, the length of the mapping.
         unsafe { self.start.add(offset as usize) }
     }
-
-    /// All of it, for whoever shares it with nobody in this process.
-    pub(super) fn content(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping is so many bytes, which have no invalid values. Nobody else in this process has a
-        // reference into it: `self` is borrowed exclusively, and who is lent a part of it by a pointer shares
-        // this value. Other processes map the file read-only.
-        unsafe { slice::from_raw_parts_mut(self.start, self.bytes as usize) }
-    }
 }
 
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the room is this value's, which `new` has reserved; nobody has a reference into it any more, as
-        // whoever uses a pointer keeps this value.
-        let unmapped = unsafe { munmap(self.room, self.room_bytes) };
-        debug_assert!(unmapped.is_ok(), "the window's memory cannot be given back: {unmapped:?}");
-    }
+/// By itself, and given numbers: a message that refers to them would have them in memory for every frame.
+#[cold]
+fn refuse(offset: u64, length: u64) -> ! {
+    panic!("{length} bytes at offset {offset} cross the window's end");
 }
 
 #[cfg(test)]
@@ -149,7 +188,7 @@ mod tests {
         file.write_all(&[7; 100]).unwrap();
         file.as_file().set_len(BYTES).unwrap();
         let mut mapping = Mapping::new(file.as_file(), BYTES).unwrap();
-        assert!(mapping.pointer(3 * BYTES, BYTES).addr().is_multiple_of(HUGE_PAGE_BYTES));
+        assert!(mapping.content().as_ptr().addr().is_multiple_of(HUGE_PAGE_BYTES));
         mapping.populate(huge).unwrap();
         assert_eq!(mapping.content().len() as u64, BYTES);
         assert_eq!(mapping.content()[..101], [[7; 100].as_slice(), &[0]].concat());
