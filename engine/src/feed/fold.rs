@@ -482,3 +482,6 @@ impl Fold {
 fn side(number: u8) -> Result<Side, FoldError> {
     Side::from_wire(number).ok_or(FoldError::Number { field: "side", value: number })
 }
+
+#[cfg(test)]
+mod tests;
