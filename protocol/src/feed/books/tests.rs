@@ -3,7 +3,7 @@
 use super::*;
 use crate::message::decode;
 use crate::message::feed::{
-    FeedOrderAdded, FeedOrderDeleted, FeedOrderReplaced, FeedSnapshot, FeedTrade,
+    FeedOrderAdded, FeedOrderDeleted, FeedOrderReduced, FeedOrderReplaced, FeedSnapshot, FeedTrade,
 };
 use crate::units::Incarnation;
 
@@ -105,12 +105,22 @@ fn orders_are_counted_as_they_come_and_leave() {
         quantity: 6,
         ..Default::default()
     };
+    let reduced = |sequence, quantity| FeedOrderReduced {
+        sequence: FeedSequence(sequence),
+        side: Side::Buy.to_wire(),
+        order_id: OrderId(3),
+        price: 10,
+        quantity,
+        ..Default::default()
+    };
     let messages = [
         (FeedMessage::FeedTrade(&trade(4, 1, 4)), 2),
         (FeedMessage::FeedTrade(&trade(5, 1, 1)), 1),
         (FeedMessage::FeedOrderReplaced(&replaced), 1),
         (FeedMessage::FeedOrderDeleted(&deleted), 0),
-        (FeedMessage::FeedOrderAdded(&added(8, 3, 10, 1)), 1),
+        (FeedMessage::FeedOrderAdded(&added(8, 3, 10, 3)), 1),
+        (FeedMessage::FeedOrderReduced(&reduced(9, 2)), 1),
+        (FeedMessage::FeedOrderReduced(&reduced(10, 1)), 0),
     ];
     for (message, expected) in messages {
         books.apply(message).unwrap();
@@ -120,6 +130,30 @@ fn orders_are_counted_as_they_come_and_leave() {
         assert_eq!((head.orders, head.bytes), (expected, books.snapshot_bytes()));
         assert_eq!(Books::from_snapshot(&head, &body).unwrap().orders(), expected);
     }
+}
+
+#[test]
+fn a_symbol_that_changes_keeps_its_orders() {
+    let mut books = books();
+    let (status, tick_size, lot_step) = (SymbolStatus::Halt, 3, 4);
+    let changed = FeedSymbolChanged { status: status.to_wire(), tick_size, lot_step, ..symbol(4) };
+    books.apply(FeedMessage::FeedSymbolChanged(&changed)).unwrap();
+    let [symbol] = books.symbols() else { panic!("one symbol") };
+    assert_eq!((symbol.status, symbol.tick_size, symbol.lot_step), (status, tick_size, lot_step));
+    assert_eq!(ids(&books), [1, 2]);
+}
+
+#[test]
+fn books_that_begin_again_are_whole_and_wait_for_the_first_message() {
+    let mut books = books();
+    assert!(books.in_transaction());
+    books.restart(Position(640), 9);
+    assert!(!books.in_transaction());
+    assert_eq!((books.position(), books.time_ns()), (Position(640), 9));
+    let next = FeedOrderAdded { position: Position(704), time_ns: 11, ..added(1, 3, 10, 1) };
+    books.apply(FeedMessage::FeedOrderAdded(&next)).unwrap();
+    assert_eq!((books.position(), books.time_ns()), (Position(704), 11));
+    assert_eq!(ids(&books), [1, 2, 3]);
 }
 
 #[test]
@@ -158,6 +192,37 @@ fn what_does_not_go_with_the_books_is_refused() {
             matches!(error, BookError::Mismatch { what: found, .. } if found == what),
             "{error}"
         );
+    }
+    // An order that leaves is told with all that is shown of it.
+    for quantity in [4, 6] {
+        let (sequence, side) = (FeedSequence(4), Side::Buy.to_wire());
+        let deleted = FeedOrderDeleted {
+            sequence,
+            side,
+            order_id: order,
+            price: 10,
+            quantity,
+            ..Default::default()
+        };
+        let replaced = FeedOrderReplaced {
+            sequence,
+            side,
+            order_id: order,
+            old_price: 10,
+            old_quantity: quantity,
+            price: 11,
+            quantity: 5,
+            ..Default::default()
+        };
+        let expected = BookError::Mismatch {
+            symbol: SYMBOL,
+            order,
+            what: "quantity",
+            found: quantity,
+            expected: 5,
+        };
+        assert_eq!(refused(FeedMessage::FeedOrderDeleted(&deleted)), expected);
+        assert_eq!(refused(FeedMessage::FeedOrderReplaced(&replaced)), expected);
     }
     let unknown = FeedTrade { order_id: OrderId(9), ..trade };
     assert!(matches!(
