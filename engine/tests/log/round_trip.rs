@@ -270,7 +270,9 @@ fn a_command_that_cannot_be_kept_keeps_the_log_closed_only_if_an_engine_panicked
 
 #[test]
 fn a_log_that_does_not_replay_to_itself_is_refused() {
-    struct Forgetful(Model);
+    /// What it does with the events of the third transaction, whose bytes and number it is given.
+    type Spoil = fn(&mut [u8], (usize, u16)) -> (usize, u16);
+    struct Forgetful(Model, Spoil);
     impl Replayed for Forgetful {
         fn replay(
             &mut self,
@@ -279,29 +281,44 @@ fn a_log_that_does_not_replay_to_itself_is_refused() {
             command: &[u8],
             outbox: &mut [u8],
         ) -> Result<(usize, u16), ReplayFault> {
-            let done = self.0.replay(position, time_ns, command, outbox);
-            if self.0.records.len() == 3 {
-                outbox[8] ^= 1;
-            }
-            done
+            let done = self.0.replay(position, time_ns, command, outbox)?;
+            Ok(if self.0.records.len() == 3 { self.1(outbox, done) } else { done })
         }
+    }
+    fn spoil_first(outbox: &mut [u8], done: (usize, u16)) -> (usize, u16) {
+        outbox[8] ^= 1;
+        done
+    }
+    fn spoil_last(outbox: &mut [u8], (length, count): (usize, u16)) -> (usize, u16) {
+        outbox[length - 1] ^= 1;
+        (length, count)
     }
     let place = Place::new();
     let mut venue = place.open();
-    let records: Vec<_> = (0..5).map(|_| venue.submit(&[40, 0, 0, 0, 0, 0, 0, 0])).collect();
+    let records: Vec<_> = (0..5).map(|_| venue.submit(&[200, 0, 0, 0, 0, 0, 0, 0])).collect();
     venue.close();
-    let opened = touchline_engine::log::open_in(
-        &place.environment,
-        &place.options,
-        &mut Forgetful(Model::default()),
-        &mut |_| {},
-    );
-    let Err(error) = opened else { panic!("a different replay was accepted") };
-    assert!(
-        matches!(&error, RecoveryError::Replay { position, .. } if *position == records[2].position),
-        "{error}"
-    );
-    assert!(error.to_string().contains("byte 8 of 40"), "{error}");
+    let ways: [(Spoil, &str); 5] = [
+        (spoil_first, "byte 8 of 200"),
+        (spoil_last, "byte 199 of 200"),
+        (|_, (length, count)| (length, count + 1), "2 events of 200 bytes, the log has 1 of 200"),
+        (|_, (length, count)| (length - 8, count), "1 events of 192 bytes, the log has 1 of 200"),
+        (|_, _| (0, 0), "0 events of 0 bytes, the log has 1 of 200"),
+    ];
+    for (spoil, told) in ways {
+        let opened = touchline_engine::log::open_in(
+            &place.environment,
+            &place.options,
+            &mut Forgetful(Model::default(), spoil),
+            &mut |_| {},
+        );
+        let Err(error) = opened else { panic!("a different replay was accepted, not: {told}") };
+        assert!(
+            matches!(&error, RecoveryError::Replay { position, .. } if *position == records[2].position),
+            "{error}"
+        );
+        assert!(error.to_string().contains(told), "{error}");
+    }
+    assert_eq!(place.open().model.records, records);
 }
 
 #[test]
