@@ -553,3 +553,6 @@ fn save_poison(data: &Path, poison: &Poison) -> Result<(), DiskError> {
     };
     save().map_err(disk_error("keeping the last command in", path))
 }
+
+#[cfg(test)]
+mod tests;
