@@ -103,3 +103,49 @@ pub(super) fn highest_told(folder: &Path, log_id: &[u8; 16]) -> u32 {
     });
     of_copies.chain(of_page).max().unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytemuck::Zeroable;
+
+    const LOG: [u8; 16] = [7; 16];
+
+    /// What a folder tells with a page, if it has one, and files of these names.
+    fn told(page: Option<ControlHeader>, names: &[&str]) -> u32 {
+        let folder = tempfile::tempdir().unwrap();
+        if let Some(page) = page {
+            fs::write(folder.path().join(CONTROL_FILE), bytemuck::bytes_of(&page)).unwrap();
+        }
+        for name in names {
+            fs::write(folder.path().join(name), []).unwrap();
+        }
+        highest_told(folder.path(), &LOG)
+    }
+
+    #[test]
+    fn the_highest_number_counts_whether_the_page_tells_it_or_what_was_copied() {
+        let page = ControlHeader {
+            magic: MAGIC,
+            version: VERSION,
+            incarnation: 5,
+            log_id: LOG,
+            ..ControlHeader::zeroed()
+        };
+        let lower = ["copied-3-window", "copied-4-control"];
+        let higher = ["copied-3-window", "copied-6-control", "copied-4-window"];
+        assert_eq!((told(None, &[]), told(Some(page), &[])), (0, 5));
+        assert_eq!((told(Some(page), &lower), told(Some(page), &higher)), (5, 6));
+        assert_eq!((told(None, &["copied-6-window"]), told(None, &["copied-7-control"])), (6, 7));
+        // Nothing of the log's, as this build knows it.
+        let strangers = [
+            ControlHeader { magic: [0; 8], ..page },
+            ControlHeader { version: VERSION + 1, ..page },
+            ControlHeader { log_id: [8; 16], ..page },
+        ];
+        assert_eq!(strangers.map(|page| told(Some(page), &["copied-3-window"])), [3; 3]);
+        let others =
+            ["copied-9", "copied-9-other", "copied-x-window", "9-window", "copied--window"];
+        assert_eq!(told(Some(page), &others), 5);
+    }
+}
