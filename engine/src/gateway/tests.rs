@@ -386,7 +386,7 @@ pub(super) mod peers {
     pub(in crate::gateway) struct WithFeed {
         pub(in crate::gateway) gateway: Gateway,
         pub(in crate::gateway) desk: Arc<FeedDesk>,
-        output: FeedOutput,
+        pub(in crate::gateway) output: FeedOutput,
         mail: Arc<Mail>,
         options: Arc<GatewayOptions>,
         pub(in crate::gateway) log: Log,
