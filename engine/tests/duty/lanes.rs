@@ -3,9 +3,11 @@
 use super::client::{Client, limit};
 use super::streams;
 use super::venue::{Venue, deposit};
-use touchline_protocol::message::command::{NewOrder, ORDER_VALIDATE_ONLY};
+use touchline_protocol::message::command::{ExpireAll, NewOrder, ORDER_VALIDATE_ONLY};
 use touchline_protocol::message::enums::{Lane, OrderType, Role, Side, TimeInForce};
 use touchline_protocol::message::event::ENVELOPE_TERMINAL;
+use touchline_protocol::message::stream::Logout;
+use touchline_protocol::units::SymbolId;
 
 /// A session and how much of it was answered.
 struct Served {
@@ -103,16 +105,68 @@ fn a_cold_session_with_backlog_is_not_starved_by_others_that_send_now_and_then()
     }
 }
 
-/// Keeps its ring full of rounds of seven resting orders and an aggressor over all of them.
-fn keep_pending(client: &mut Client, sent: &mut u64) {
-    loop {
-        let order = match *sent % 8 {
-            0..7 => limit(0, Side::Sell, 100, 1),
-            _ => limit(0, Side::Buy, 100, 7),
-        };
-        if !client.try_send(order) {
-            return;
+#[test]
+fn what_a_cold_session_leaves_of_its_lanes_share_goes_to_the_others() {
+    let mut venue = Venue::new("cold_messages_per_turn = 4", "");
+    let mut all: Vec<Client> =
+        (0..5).map(|n| venue.cold(&format!("admin-{n}"), Role::Admin)).collect();
+    for client in &mut all {
+        client.send(deposit());
+    }
+    for share in [4, 1] {
+        venue.duty.turn();
+        assert_eq!(all.iter_mut().map(Client::count_answers).sum::<u64>(), share);
+    }
+}
+
+#[test]
+fn all_sessions_over_sockets_have_one_share_of_a_turn() {
+    let mut venue = Venue::new("messages_per_turn = 8\nstream_messages_per_turn = 3", "");
+    let mut streams = ["one", "two"].map(|name| streams::open(&mut venue, name, 1, 0));
+    for _ in 0..2 {
+        for stream in &mut streams {
+            assert!(stream.send(&mut venue, limit(0, Side::Buy, 1, 1)));
         }
+    }
+    for share in [3, 1] {
+        venue.duty.turn();
+        assert_eq!(stream_answers(&mut venue), share);
+    }
+}
+
+/// Whichever of them the turn begins with.
+#[test]
+fn nobody_has_two_shares_of_a_turn_in_which_another_one_leaves() {
+    for turns in 0..4 {
+        let mut venue = Venue::new("messages_per_turn = 8", "");
+        let mut all = ["a", "b", "c", "d"].map(|name| venue.trader(name, 1));
+        (0..turns).for_each(|_| _ = venue.duty.turn());
+        for (n, client) in all.iter_mut().enumerate() {
+            if n == 2 {
+                let command = client.header(1);
+                client.push(bytemuck::bytes_of(&Logout { command, ..Default::default() }));
+            } else {
+                (0..20).for_each(|_| _ = client.send(limit(0, Side::Buy, 1, 1)));
+            }
+        }
+        venue.duty.turn();
+        let answers = all.each_mut().map(Client::count_answers);
+        assert!(answers.iter().all(|&count| count <= 8), "{answers:?} behind {turns} turns");
+        assert!(answers.iter().filter(|&&count| count == 8).count() >= 2, "{answers:?}");
+    }
+}
+
+/// The order of this number in rounds of seven resting orders and an aggressor over all of them.
+fn of_round(number: u64) -> NewOrder {
+    match number % 8 {
+        0..7 => limit(0, Side::Sell, 100, 1),
+        _ => limit(0, Side::Buy, 100, 7),
+    }
+}
+
+/// Keeps its ring full of [such rounds](of_round).
+fn keep_pending(client: &mut Client, sent: &mut u64) {
+    while client.try_send(of_round(*sent)) {
         *sent += 1;
     }
 }
@@ -173,6 +227,99 @@ fn the_cold_lane_is_served_while_a_hot_session_keeps_work_pending() {
         }
     }
     assert_eq!(answers, [20; 2], "of 20 records each, in 600 turns");
+}
+
+/// As what is done only while nothing of the symbol is pending.
+#[test]
+fn what_cannot_overtake_has_its_turn_in_the_cold_lane_while_a_hot_session_keeps_work_pending() {
+    let mut venue = slow_matching();
+    let mut busy = venue.trader("busy", 1);
+    let mut admin = venue.cold("admin", Role::Admin);
+    for _ in 0..20 {
+        admin.send(ExpireAll { symbol: SymbolId(1), ..Default::default() });
+    }
+    let (mut sent, mut answers) = (0, 0);
+    for _ in 0..600 {
+        keep_pending(&mut busy, &mut sent);
+        venue.duty.turn();
+        busy.read();
+        answers += admin.count_answers();
+    }
+    assert_eq!(answers, 20, "in 600 turns");
+}
+
+/// Begins a round that is pending behind the next turn.
+fn begin_round(client: &mut Client) {
+    (0..8).for_each(|number| _ = client.send(of_round(number)));
+}
+
+#[test]
+fn behind_an_order_that_has_to_be_continued_operators_alone_are_served_and_have_their_share() {
+    let mut venue = slow_matching();
+    let mut busy = venue.trader("busy", 1);
+    let mut cold = venue.cold("cold", Role::Admin);
+    let mut hot = venue.try_open("hot", (Role::Admin, Lane::Hot, 0), 1024).unwrap();
+    let mut stream = streams::open(&mut venue, "stream", 2, 0);
+    begin_round(&mut busy);
+    cold.send(deposit());
+    assert!(stream.send(&mut venue, limit(1, Side::Buy, 1, 1)));
+    venue.duty.turn();
+    assert!(venue.duty.core().pending_head().is_some());
+    assert_eq!((cold.count_answers(), stream_answers(&mut venue)), (1, 0));
+    for _ in 0..10 {
+        cold.send(deposit());
+        hot.send(deposit());
+    }
+    venue.duty.turn();
+    assert_eq!((cold.count_answers(), hot.count_answers()), (4, 4));
+    assert_eq!(stream_answers(&mut venue), 0, "it is still pending");
+    venue.settle();
+    assert_eq!((cold.count_answers(), hot.count_answers()), (6, 6));
+    assert_eq!(stream_answers(&mut venue), 1);
+}
+
+#[test]
+fn the_cold_lane_comes_first_once_behind_an_order_that_has_shut_it_out() {
+    let mut venue = slow_matching();
+    let mut hot = venue.trader("hot", 1);
+    let mut cold = venue.cold("cold", Role::Admin);
+    begin_round(&mut hot);
+    venue.duty.turn();
+    while venue.duty.core().pending_head().is_some() {
+        venue.duty.turn();
+    }
+    hot.read();
+    for cold_first in [true, false, false] {
+        hot.send(limit(1, Side::Buy, 1, 1));
+        cold.send(deposit());
+        venue.duty.turn();
+        let [of_hot, of_cold] =
+            [&mut hot, &mut cold].map(|client| client.read().last().unwrap().envelope.position);
+        assert_eq!(of_cold < of_hot, cold_first, "{of_cold} and {of_hot}");
+    }
+}
+
+/// The one over a socket has the turns between, in which no hot session is polled.
+#[test]
+fn hot_sessions_take_turns_while_each_of_them_and_one_over_a_socket_keep_work_pending() {
+    let mut venue = slow_matching();
+    let mut hot = [("one", 1), ("two", 2)].map(|(name, key)| (venue.trader(name, key), 0, 0));
+    let mut stream = streams::open(&mut venue, "stream", 3, 0);
+    let mut of_stream = 0;
+    for _ in 0..300 {
+        for (client, sent, _) in &mut hot {
+            keep_pending(client, sent);
+        }
+        (0..8).for_each(|number| assert!(stream.send(&mut venue, of_round(number))));
+        venue.duty.turn();
+        for (client, _, answers) in &mut hot {
+            *answers += client.count_answers();
+        }
+        of_stream += stream_answers(&mut venue);
+    }
+    let answers = hot.map(|(_, _, answers)| answers);
+    assert!(answers.iter().all(|&count| count > 100), "{answers:?}");
+    assert!(of_stream > 100, "{of_stream} of the stream's");
 }
 
 #[test]
