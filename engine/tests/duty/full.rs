@@ -2,6 +2,7 @@
 //! is room.
 
 use super::client::{Client, limit};
+use super::streams;
 use super::venue::Venue;
 use crate::duty_bench::WINDOW_BYTES;
 use crate::patience::eventually;
@@ -54,6 +55,23 @@ fn who_leaves_while_the_log_is_full_leaves_no_orders_in_the_end() {
     }));
     let (session, _) = leaving.identity();
     assert!(!venue.duty.core().session(session).unwrap().connected);
+}
+
+#[test]
+fn what_comes_over_a_socket_while_the_log_is_full_waits_and_is_not_refused() {
+    let mut venue = Venue::new("", "");
+    let mut stream = streams::open(&mut venue, "stream", 1, 0);
+    let mut other = venue.trader("two", 2);
+    fill(&mut venue, &mut other);
+    assert!(stream.send(&mut venue, limit(0, Side::Sell, 100, 1)));
+    venue.duty.turn();
+    assert!(streams::read(&mut venue).is_empty(), "there is no room to log that");
+    venue.disk.hold_up(false);
+    assert!(eventually(|| {
+        venue.duty.turn();
+        other.read();
+        open_orders(&venue) == 1
+    }));
 }
 
 /// Knocks as the gateway does for a peer that proved who it is.
