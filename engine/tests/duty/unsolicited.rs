@@ -3,6 +3,7 @@
 
 use super::client::{Client, Reply, limit, list};
 use super::record::{Transaction, own_side, transactions};
+use super::streams;
 use super::venue::Venue;
 use crate::patience::Wait;
 use touchline_protocol::message::command::*;
@@ -197,6 +198,24 @@ fn what_a_lost_connection_leaves_to_be_cancelled_is_told_to_the_next_one_and_to_
     venue.disconnect(&second);
     venue.settle();
     assert_eq!(names(&watcher.told()), "ARC");
+}
+
+/// The revocation itself takes the orders away, before the connections that it fences are closed.
+#[test]
+fn who_is_fenced_is_told_nothing_of_what_that_takes_away() {
+    let mut venue = Venue::new("", "");
+    let mut fenced = venue.trader_that_leaves_nothing("fenced", 3);
+    let mut stream = streams::open(&mut venue, "stream", 3, LOGON_CANCEL_ON_DISCONNECT);
+    let mut admin = venue.cold("admin", Role::Admin);
+    send(&mut venue, &mut fenced, limit(0, Side::Buy, 100, 1));
+    assert!(stream.send(&mut venue, limit(0, Side::Buy, 100, 1)));
+    venue.settle();
+    assert_eq!(streams::read(&mut venue).len(), 2, "the order and its result");
+    send(&mut venue, &mut admin, RevokeKey { key: KeyId(3), ..Default::default() });
+    assert_eq!(venue.duty.core().counts().open_orders, 0);
+    assert_eq!(venue.closed().len(), 2, "both connections of the key");
+    assert_eq!(names(&fenced.told()), "");
+    assert!(streams::read(&mut venue).is_empty());
 }
 
 #[test]
