@@ -636,15 +636,4 @@ fn announce(notice: ClockNotice) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whoever_comes_next_is_found_first() {
-        let all = [true, false, true];
-        let found = [0, 1, 2, 3, 4, usize::MAX].map(|from| first_from(&all, from, |one| *one));
-        assert_eq!(found, [0, 2, 2, 0, 2, 0].map(Some));
-        assert_eq!(first_from(&[false; 3], 1, |one| *one), None);
-        assert_eq!(first_from(&[true; 0], 0, |one| *one), None);
-    }
-}
+mod tests;
