@@ -348,6 +348,25 @@ fn changed(sequence: u64) -> FeedSymbolChanged {
     FeedSymbolChanged { sequence: FeedSequence(sequence), ..snapshot(0).1 }
 }
 
+/// A ring, which the reader reads from now on.
+fn over_ring(reader: &mut FeedReader) -> Broadcaster<FeedOutput> {
+    let (output, descriptor) = FeedOutput::create(SLOTS_MIN, Incarnation(1), [0; 16]).unwrap();
+    let memory = FeedInput::map(descriptor.as_fd(), SLOTS_MIN).unwrap();
+    reader.source = Source::Ring(BroadcastReader::new(memory));
+    Broadcaster::new(output)
+}
+
+/// Publishes so many messages together, which go on with a book.
+fn broadcast(ring: &mut Broadcaster<FeedOutput>, count: u64) {
+    for _ in 0..count {
+        let mut message = SlotWords::default();
+        let words: [u64; size_of::<FeedSymbolChanged>() / 8] = bytemuck::cast(changed(0));
+        message[..words.len()].copy_from_slice(&words);
+        ring.write(&mut message);
+    }
+    ring.publish();
+}
+
 #[test]
 fn who_follows_is_held_up_by_what_was_there_and_not_by_what_comes_meanwhile() {
     let (mut reader, mut far) = reader();
@@ -362,22 +381,10 @@ fn who_follows_is_held_up_by_what_was_there_and_not_by_what_comes_meanwhile() {
     assert!(reader.wait(Duration::ZERO), "there is no reason to sleep");
     assert_eq!(reader.follow(&mut books).unwrap(), 6);
 
-    let (output, descriptor) = FeedOutput::create(SLOTS_MIN, Incarnation(1), [0; 16]).unwrap();
-    let memory = FeedInput::map(descriptor.as_fd(), SLOTS_MIN).unwrap();
-    reader.source = Source::Ring(BroadcastReader::new(memory));
-    let (mut books, mut broadcaster) = (Books::new(), Broadcaster::new(output));
-    let mut broadcast = |count: u64| {
-        for _ in 0..count {
-            let mut message = SlotWords::default();
-            let words: [u64; size_of::<FeedSymbolChanged>() / 8] = bytemuck::cast(changed(0));
-            message[..words.len()].copy_from_slice(&words);
-            broadcaster.write(&mut message);
-        }
-        broadcaster.publish();
-    };
-    broadcast(3);
+    let (mut books, mut ring) = (Books::new(), over_ring(&mut reader));
+    broadcast(&mut ring, 3);
     let there = reader.there();
-    broadcast(6);
+    broadcast(&mut ring, 6);
     assert_eq!(reader.follow_to(there, &mut books).unwrap(), 3);
     assert!(reader.wait(Duration::ZERO));
     assert_eq!(reader.follow(&mut books).unwrap(), 6);
@@ -404,6 +411,77 @@ fn books_do_not_become_larger_than_the_snapshots_that_are_taken() {
     let error = reader.follow(&mut books).unwrap_err();
     assert!(matches!(error, FeedError::TooLarge { bytes: 352, most: 288 }), "{error}");
     assert_eq!(books.orders(), 3, "one more than is taken");
+}
+
+#[test]
+fn a_snapshot_that_a_ring_has_overtaken_is_asked_for_anew_and_the_next_one_is_gone_on_from() {
+    let (mut reader, mut far) = reader();
+    let mut ring = over_ring(&mut reader);
+    let last = u64::from(SLOTS_MIN) + 10;
+    broadcast(&mut ring, last);
+    for sequence in [1, 2, last - 2] {
+        say_whole(&mut far, sequence);
+    }
+    assert_eq!(reader.recover().unwrap().sequence(), FeedSequence(last - 2));
+    assert_eq!(read(&mut reader), Some(FeedSequence(last - 1)));
+    assert_eq!(read(&mut reader), Some(FeedSequence(last)));
+    assert_eq!(read(&mut reader), None);
+}
+
+#[test]
+fn a_late_snapshot_changes_nothing_of_what_is_said_to_be_missing() {
+    let (mut reader, mut far) = reader();
+    let [from, next] = [1, 5].map(FeedSequence);
+    say(&mut far, &FeedGap { from, next, ..Default::default() });
+    for _ in 0..2 {
+        let error = reader.poll().unwrap_err();
+        let expected = Overrun { expected: from, found: next };
+        assert!(matches!(error, FeedError::Overrun(error) if error == expected), "{error}");
+        is_late(&mut reader);
+    }
+}
+
+#[test]
+fn what_does_not_follow_what_came_last_is_no_feed() {
+    let [from, next] = [3, 5].map(FeedSequence);
+    let gap = FeedGap { from, next, ..Default::default() };
+    for message in [bytemuck::bytes_of(&trade(3)), bytemuck::bytes_of(&gap)] {
+        let (mut reader, mut far) = reader();
+        say(&mut far, &trade(1));
+        far.write_all(message).unwrap();
+        assert_eq!(read(&mut reader), Some(FeedSequence(1)));
+        let error = reader.poll().unwrap_err();
+        let expected = BookError::Sequence { last: FeedSequence(1), found: from };
+        assert!(matches!(error, FeedError::Book(error) if error == expected), "{error}");
+    }
+}
+
+#[test]
+fn what_a_heartbeat_says_of_the_feed_is_told_unless_it_comes_from_an_engine_that_says_nothing() {
+    let (mut reader, mut far) = reader();
+    let [durable, appended] = [256, 640].map(Position);
+    for (feed, told) in [(0, (None, None)), (128, (Some(Position(128)), Some(512)))] {
+        let feed = Position(feed);
+        say(&mut far, &Heartbeat { appended, durable, feed, ..Default::default() });
+        assert_eq!(read(&mut reader), None);
+        assert_eq!((reader.position_read(), reader.lag()), told);
+    }
+}
+
+#[test]
+fn the_last_that_was_seen_is_a_snapshots_end_or_a_messages() {
+    let (mut reader, mut far) = reader();
+    reader.opened.incarnation = Incarnation(3);
+    assert_eq!(reader.last_seen(), None);
+    let (head, symbol) = snapshot(5);
+    say(&mut far, &FeedSnapshot { position: Position(640), ..head });
+    say(&mut far, &symbol);
+    say(&mut far, &FeedSymbolChanged { symbol: SymbolId(1), ..symbol });
+    assert!(reader.recover().is_ok());
+    assert_eq!(reader.last_seen(), Some((Incarnation(3), Position(640))));
+    say(&mut far, &FeedTrade { position: Position(704), ..trade(6) });
+    assert_eq!(read(&mut reader), Some(FeedSequence(6)));
+    assert_eq!(reader.last_seen(), Some((Incarnation(3), Position(704))));
 }
 
 mod random;
