@@ -168,10 +168,10 @@ impl Storage for FileStorage {
 
 /// A file written past the page cache where the file system allows it.
 struct DirectFile {
-    /// For reading, which need not be aligned, and for writing where `direct` was refused.
+    /// For reading, which need not be aligned, and for what is written unsynced where `unsynced` was refused.
     buffered: File,
-    /// Opened with O_DIRECT and O_DSYNC.
-    direct: Option<File>,
+    /// Opened with O_DSYNC, and with O_DIRECT where that is granted: a write is durable when it returns.
+    synced: File,
     /// Opened with O_DIRECT, if the file is new.
     unsynced: Option<File>,
     /// Its space was given by the file system when it was made.
@@ -203,22 +203,30 @@ impl DirectFile {
     fn open(path: &Path, how: &OpenOptions) -> io::Result<Self> {
         let buffered = regular_file::open_as(how, path)?;
         let direct = open_direct(path, OFlags::DIRECT | OFlags::DSYNC)?;
-        Ok(Self { buffered, direct, unsynced: None, is_reserved: false })
+        Ok(Self {
+            buffered,
+            synced: or_buffered(direct, path)?,
+            unsynced: None,
+            is_reserved: false,
+        })
     }
 }
 
 /// Opens an existing file past the page cache; `None` where the file system refuses that.
 fn open_direct(path: &Path, flags: OFlags) -> io::Result<Option<File>> {
-    let flags = flags.bits() as i32;
-    match OpenOptions::new().read(true).write(true).custom_flags(flags).open(path) {
+    match open_flagged(path, flags) {
         Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => Ok(None),
         opened => Ok(Some(opened?)),
     }
 }
 
-/// As [`FileExt::write_all_at`], of several parts one behind the other.
-fn write_all_parts_at(file: &File, parts: &[IoSlice<'_>], offset: u64) -> io::Result<()> {
-    write_all_parts(parts, offset, |left, offset| pwritev(file, left, offset))
+/// What was opened with O_DIRECT and O_DSYNC, or, where that was refused, with O_DSYNC alone.
+fn or_buffered(direct: Option<File>, path: &Path) -> io::Result<File> {
+    direct.map_or_else(|| open_flagged(path, OFlags::DSYNC), Ok)
+}
+
+fn open_flagged(path: &Path, flags: OFlags) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).custom_flags(flags.bits() as i32).open(path)
 }
 
 /// Calls `write` with what is left of `parts`, and where it belongs, until nothing is.
@@ -260,13 +268,7 @@ impl BlockFile for DirectFile {
     fn write_parts(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
         debug_assert!(offset.is_multiple_of(BLOCK_BYTES));
         debug_assert!(parts.iter().all(|part| (part.len() as u64).is_multiple_of(BLOCK_BYTES)));
-        match &self.direct {
-            Some(file) => write_all_parts_at(file, parts, offset),
-            None => {
-                write_all_parts_at(&self.buffered, parts, offset)?;
-                self.buffered.sync_data()
-            }
-        }
+        write_all_parts(parts, offset, |left, offset| pwritev(&self.synced, left, offset))
     }
 
     fn write_unsynced(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -288,6 +290,7 @@ impl BlockFile for DirectFile {
 mod tests {
     use super::*;
     use crate::log::disk::aligned_buffer;
+    use rustix::fs::fcntl_getfl;
     use std::os::unix::fs::MetadataExt as _;
 
     #[test]
@@ -372,8 +375,33 @@ mod tests {
         }
         let full = write_all_parts(&parts, 0, |_, _| Ok(0)).unwrap_err();
         assert_eq!(full.kind(), io::ErrorKind::WriteZero);
-        let failed = write_all_parts(&parts, 0, |_, _| Err(Errno::NOSPC)).unwrap_err();
-        assert_eq!(failed.kind(), io::ErrorKind::StorageFull);
+    }
+
+    /// A disk that has failed once may say next time that all is well, when it has lost what it was given.
+    #[test]
+    fn a_write_that_fails_is_not_tried_again() {
+        for errno in [Errno::IO, Errno::NOSPC, Errno::AGAIN, Errno::DQUOT, Errno::FBIG] {
+            let mut calls = 0;
+            let failed = write_all_parts(&[IoSlice::new(&[7; 8])], 0, |_, _| {
+                calls += 1;
+                if calls == 1 { Err(errno) } else { Ok(8) }
+            });
+            assert_eq!(Errno::from_io_error(&failed.unwrap_err()), Some(errno));
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_durable_when_it_returns() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("one");
+        let direct = |file: &File| fcntl_getfl(file).unwrap() & (OFlags::DIRECT | OFlags::DSYNC);
+        let new = DirectFile::create(&path).unwrap();
+        let old = DirectFile::open(&path, OpenOptions::new().read(true).write(true)).unwrap();
+        let expected = OFlags::DSYNC
+            | if grants_direct(&path).unwrap() { OFlags::DIRECT } else { OFlags::empty() };
+        assert_eq!([direct(&new.synced), direct(&old.synced)], [expected; 2]);
+        let refused = or_buffered(None, &path).unwrap();
+        assert_eq!(direct(&refused), OFlags::DSYNC);
     }
 
     #[test]

@@ -145,7 +145,7 @@ fn nothing_is_written_behind_a_write_that_failed() {
         wait.go_on("nothing is written");
         thread::sleep(Duration::from_millis(1));
     }
-    // Time to bring along what is to be written next.
+    // Time for another write, if one could begin.
     thread::sleep(Duration::from_millis(50));
     let durable = venue.log.control.durable().0;
     place.disk.broken.store(true, Ordering::SeqCst);
