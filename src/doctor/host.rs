@@ -186,12 +186,20 @@ impl Host {
     }
 
     fn pages(&self) -> Option<Finding> {
-        let choice = self.read("sys/kernel/mm/transparent_hugepage/enabled")?;
-        let chosen = choice.split(['[', ']']).nth(1).unwrap_or(&choice);
+        let chosen = |file: &str| {
+            let choice = self.read(format!("sys/kernel/mm/transparent_hugepage/{file}"))?;
+            Some(choice.split(['[', ']']).nth(1).unwrap_or(&choice).to_owned())
+        };
+        let for_window = chosen("shmem_enabled");
+        let chosen = chosen("enabled")?;
         Some(if chosen == "never" {
             let advice = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled: fewer misses \
                           in a large book";
             Finding::could("large pages", chosen, advice)
+        } else if for_window.as_deref() == Some("deny") {
+            let advice = "echo never > /sys/kernel/mm/transparent_hugepage/shmem_enabled, which still lets the \
+                          live window ask: more bytes per second reach the disk";
+            Finding::could("large pages", format!("{chosen}, but denied to shared memory"), advice)
         } else {
             Finding::good("large pages", chosen)
         })
@@ -410,11 +418,14 @@ mod tests {
         let clock = "sys/devices/system/clocksource/clocksource0/current_clocksource";
         let governor = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
         let pages = "sys/kernel/mm/transparent_hugepage/enabled";
+        let window_pages = "sys/kernel/mm/transparent_hugepage/shmem_enabled";
         for (texts, state) in [
-            (["tsc\n", "performance\n", "always [madvise] never\n"], State::Good),
-            (["hpet\n", "powersave\n", "always madvise [never]\n"], State::Could),
+            (["tsc\n", "performance\n", "always [madvise] never\n", "[never] deny\n"], State::Good),
+            (["hpet\n", "powersave\n", "always madvise [never]\n", "[never] deny\n"], State::Could),
+            (["hpet\n", "powersave\n", "[always] never\n", "never [deny]\n"], State::Could),
         ] {
-            let files = [(clock, texts[0]), (governor, texts[1]), (pages, texts[2])];
+            let named = [(clock, texts[0]), (governor, texts[1]), (pages, texts[2])];
+            let files = [named.as_slice(), &[(window_pages, texts[3])]].concat();
             let found = Picture::new(2, &files).look(&EngineConfig::default());
             let expected = ["clock", "frequency", "large pages"].map(|name| (name, state));
             assert_eq!(found[1..4], expected);

@@ -51,15 +51,19 @@ pub struct WindowReport {
     pub in_shared_memory: bool,
     /// Why it does not lie in shared memory although that was to be tried.
     pub why_not: Option<String>,
+    /// Whether the system has joined all its pages to huge ones; none where that was not wanted.
+    pub is_joined: Option<bool>,
 }
 
 /// A line for the operator.
 impl fmt::Display for WindowReport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { folder, bytes, in_shared_memory, why_not } = self;
+        let Self { folder, bytes, in_shared_memory, why_not, is_joined } = self;
         write!(formatter, "log: live window of {} MiB in {}", bytes >> 20, folder.display())?;
         if *in_shared_memory {
-            return Ok(());
+            let is_refused = *is_joined == Some(false);
+            let told = ", on small pages: the system has none that are large for it";
+            return if is_refused { formatter.write_str(told) } else { Ok(()) };
         }
         let why = why_not.as_deref().unwrap_or("as configured");
         write!(
@@ -171,8 +175,13 @@ fn in_folder(folder: &Path, bytes: u64) -> io::Result<NewWindow> {
         // Half a window would only take room.
         let _gone = fs::remove_file(&path);
     })?;
-    let report =
-        WindowReport { folder: folder.to_owned(), bytes, in_shared_memory: false, why_not: None };
+    let report = WindowReport {
+        folder: folder.to_owned(),
+        bytes,
+        in_shared_memory: false,
+        why_not: None,
+        is_joined: window.is_joined,
+    };
     Ok(NewWindow { window, lock, report })
 }
 

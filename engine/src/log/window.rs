@@ -52,6 +52,8 @@ const _: () = assert!(CLEARED_BYTES <= WINDOW_SEGMENT_BYTES);
 /// A new window that nobody shares yet.
 pub(crate) struct Window {
     mapping: Mapping,
+    /// Whether all its pages were joined to huge ones; none where that was not wanted.
+    pub(crate) is_joined: Option<bool>,
 }
 
 impl Window {
@@ -64,8 +66,8 @@ impl Window {
             return Err(io::Error::other("the window's file is too short"));
         }
         let mut mapping = Mapping::new(file, bytes)?;
-        mapping.populate(are_huge_pages_used())?;
-        Ok(Self { mapping })
+        let is_joined = mapping.populate(are_huge_pages_used())?;
+        Ok(Self { mapping, is_joined })
     }
 
     /// All bytes.

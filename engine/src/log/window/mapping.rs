@@ -83,10 +83,9 @@ impl Mapping {
     /// Makes every page present and writable, and has them joined to huge ones if that is wanted and the system
     /// joins them, which it does in shared memory without being mounted for it: a direct write then takes a few
     /// long runs of memory in the place of many short ones, for which a virtual disk may need twice as long.
-    pub(super) fn populate(&mut self, huge: bool) -> io::Result<()> {
-        if huge {
-            self.join();
-        }
+    /// Tells whether all were joined, if that was wanted.
+    pub(super) fn populate(&mut self, huge: bool) -> io::Result<Option<bool>> {
+        let joined = huge.then(|| self.join());
         let length = self.0.bytes as usize;
         // SAFETY: the mapping is `length` bytes from `start` on. Making pages present changes no byte.
         let populated = unsafe { madvise(self.0.start.cast(), length, Advice::LinuxPopulateWrite) };
@@ -94,19 +93,19 @@ impl Mapping {
             // Kernels before 5.14 do not know it, and some sandboxes refuse it.
             Err(Errno::INVAL | Errno::NOSYS | Errno::PERM) => {
                 self.touch();
-                Ok(())
             }
-            populated => Ok(populated?),
+            populated => populated?,
         }
+        Ok(joined)
     }
 
-    /// Joins pages to huge ones.
-    fn join(&mut self) {
+    /// Joins pages to huge ones, as long as none is refused.
+    fn join(&mut self) -> bool {
         let length = self.0.bytes as usize;
         // SAFETY: the mapping is `length` bytes from `start` on. Joining pages changes no byte. It is refused where
         // the kernel is older than 6.1, the file lies on a disk, system or process are not to have huge pages, or
         // none are free: then it goes without.
-        let _refused = unsafe { libc::madvise(self.0.start.cast(), length, COLLAPSE) };
+        unsafe { libc::madvise(self.0.start.cast(), length, COLLAPSE) == 0 }
     }
 
     /// Makes every page present by a store that changes nothing, hidden from the compiler, which would leave it out.
@@ -163,6 +162,7 @@ fn refuse(offset: u64, length: u64) -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::skipped::skipped;
     use std::io::Write as _;
     use touchline_protocol::log::place::SHARED_MEMORY;
 
@@ -189,7 +189,12 @@ mod tests {
         file.as_file().set_len(BYTES).unwrap();
         let mut mapping = Mapping::new(file.as_file(), BYTES).unwrap();
         assert!(mapping.content().as_ptr().addr().is_multiple_of(HUGE_PAGE_BYTES));
-        mapping.populate(huge).unwrap();
+        let joined = mapping.populate(huge).unwrap();
+        assert_eq!(joined.is_some(), huge);
+        assert_eq!(of_mapping(&mut mapping, "Rss:"), BYTES, "a first touch would be a fault");
+        if joined == Some(true) {
+            assert_eq!(of_mapping(&mut mapping, "ShmemPmdMapped:"), BYTES);
+        }
         assert_eq!(mapping.content().len() as u64, BYTES);
         assert_eq!(mapping.content()[..101], [[7; 100].as_slice(), &[0]].concat());
         mapping.content()[BYTES as usize - 1] = 9;
@@ -199,12 +204,45 @@ mod tests {
         assert_eq!(maps_of(file.path()), 0);
     }
 
+    /// Bytes that the kernel counts under `what` for the mapping.
+    fn of_mapping(mapping: &mut Mapping, what: &str) -> u64 {
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let begin = format!("{:x}-", mapping.content().as_ptr().addr());
+        let lines = smaps.lines().skip_while(|line| !line.starts_with(&begin));
+        let found = lines.into_iter().find_map(|line| line.strip_prefix(what)).unwrap();
+        found.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+    }
+
+    #[test]
+    fn pages_of_shared_memory_are_joined() {
+        let Ok(file) = tempfile::NamedTempFile::new_in(SHARED_MEMORY) else {
+            return skipped("shared memory");
+        };
+        file.as_file().set_len(BYTES).unwrap();
+        let mut mapping = Mapping::new(file.as_file(), BYTES).unwrap();
+        if !mapping.join() {
+            skipped("huge pages to be joined to");
+        }
+    }
+
+    #[test]
+    fn pages_that_the_kernel_does_not_make_present_are_touched() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&[7; 100]).unwrap();
+        file.as_file().set_len(BYTES).unwrap();
+        let mut mapping = Mapping::new(file.as_file(), BYTES).unwrap();
+        assert_eq!(of_mapping(&mut mapping, "Rss:"), 0);
+        mapping.touch();
+        assert_eq!(of_mapping(&mut mapping, "Rss:"), BYTES);
+        assert_eq!(mapping.content()[..101], [[7; 100].as_slice(), &[0]].concat());
+    }
+
     #[test]
     fn what_cannot_be_mapped_is_an_error() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(Mapping::new(file.as_file(), u64::MAX - 4096).is_err());
         let read_only = File::open(file.path()).unwrap();
         assert!(Mapping::new(&read_only, BYTES).is_err());
-        assert_eq!(maps_of(file.path()), 0, "nothing of it is left mapped");
+        assert_eq!(maps_of(file.path()), 0, "nothing of the file is left mapped");
     }
 }

@@ -43,12 +43,15 @@ fn a_segment_goes_to_the_tail_with_its_beginning_cleared() {
     assert!(!tail.reaches(BYTES + 1));
 
     let mut filled = Vec::new();
+    let base = control.u64_at(WINDOW_BASE_OFFSET).unwrap();
     assert!(body.recycle(WINDOW_SEGMENT_BYTES, |position, bytes| {
+        // Who reads the segment's old frames meanwhile finds them overtaken.
+        assert_eq!(base.load(Ordering::Relaxed), WINDOW_SEGMENT_BYTES);
+        assert!(bytes[..64].iter().all(|&byte| byte == 0));
         bytes[..8].fill(7);
         filled.push((position, bytes.len()));
     }));
     assert_eq!(filled, [(BYTES, CLEARED_BYTES as usize)]);
-    let base = control.u64_at(WINDOW_BASE_OFFSET).unwrap();
     let prepared = control.u64_at(PREPARED_UNTIL_OFFSET).unwrap();
     assert_eq!(base.load(Ordering::Relaxed), WINDOW_SEGMENT_BYTES);
     let handed = BYTES + WINDOW_SEGMENT_BYTES;
@@ -88,6 +91,15 @@ fn bringing_bytes_near_changes_none() {
     assert!(body.recycle(WINDOW_SEGMENT_BYTES, |_, bytes| bytes.fill(7)));
     assert!(tail.bring_near(512));
     assert!(tail.bytes(BYTES, BYTES + 512).iter().all(|&byte| byte == 7));
+}
+
+#[test]
+#[should_panic(expected = "of a window from 0 to 2097152")]
+fn what_the_tail_has_not_published_is_not_lent() {
+    let (mut tail, mut body, _control) = window();
+    publish(&mut tail, WINDOW_SEGMENT_BYTES);
+    body.appended();
+    body.published(WINDOW_SEGMENT_BYTES - 8, WINDOW_SEGMENT_BYTES + 8);
 }
 
 #[test]
