@@ -238,6 +238,15 @@ mod tests {
     }
 
     #[test]
+    fn pages_that_the_file_does_not_have_are_an_error() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(BYTES).unwrap();
+        let mut mapping = Mapping::new(file.as_file(), BYTES).unwrap();
+        file.as_file().set_len(BYTES / 2).unwrap();
+        assert!(mapping.populate(false).is_err());
+    }
+
+    #[test]
     fn what_cannot_be_mapped_is_an_error() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(Mapping::new(file.as_file(), u64::MAX - 4096).is_err());
