@@ -1,7 +1,11 @@
 //! What nobody waits for is gathered before it is written: for a while, and not without bound. What somebody waits
 //! for is where writes keep a time between them.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{
+    sync::atomic::Ordering,
+    thread,
+    time::{Duration, Instant},
+};
 
 use crate::{
     patience::Wait,
@@ -59,6 +63,38 @@ fn what_nobody_waits_for_is_written_after_a_while() {
     }
 }
 
+/// What is appended without end would otherwise be written piece by piece.
+#[test]
+fn what_comes_during_a_write_is_gathered_anew() {
+    let gather = Duration::from_millis(500);
+    let place = place(gather);
+    let mut venue = place.open();
+    let wait = Wait::begin();
+    loop {
+        venue.settle();
+        let writes = place.disk.writes.load(Ordering::SeqCst);
+        place.disk.hold(true);
+        venue.submit(&[16; 16]);
+        let written = venue.log.control.appended().0;
+        while place.disk.writes.load(Ordering::SeqCst) == writes {
+            wait.go_on("nothing is written");
+            thread::sleep(Duration::from_millis(1));
+        }
+        let begin = Instant::now();
+        venue.submit(&[16; 16]);
+        place.disk.hold(false);
+        await_disk(&venue, written);
+        // Time enough for a keeper that goes on at once.
+        thread::sleep(Duration::from_millis(20));
+        let durable = venue.log.control.durable().0;
+        if begin.elapsed() < gather {
+            assert_eq!(durable, written);
+            return;
+        }
+        wait.go_on("this test has no time to look");
+    }
+}
+
 #[test]
 fn much_that_nobody_waits_for_is_written_at_once() {
     let place = place(NEVER);
@@ -85,7 +121,7 @@ fn what_is_waited_for_between_two_writes_is_written_together() {
         venue.submit(&random.command(64));
     }
     // Time enough for a keeper that would write it.
-    std::thread::sleep(Duration::from_millis(50));
+    thread::sleep(Duration::from_millis(50));
     assert!(venue.log.control.durable().0 <= begin, "the time between two writes is not over");
     venue.submit_up_to(&mut random, begin + (1 << 20));
     await_disk(&venue, begin + 1);
