@@ -466,3 +466,17 @@ fn clear(bytes: &mut [u8]) {
         *last = [0; HALF];
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_is_cleared_whatever_its_size() {
+        for length in 0..=2 * FRAME_ALIGN as usize {
+            let mut bytes = vec![7; length];
+            clear(&mut bytes);
+            assert_eq!(bytes, vec![0; length]);
+        }
+    }
+}

@@ -112,38 +112,49 @@ fn a_log_is_closed_though_its_closing_record_has_a_padding_behind_it() {
     assert!(venue.report().clean);
 }
 
+/// Begins a transaction and abandons it, with something that looks begun at each place where the next one could begin.
+fn abandon(venue: &mut Venue, command: &[u8]) {
+    let before = venue.log.writer.position();
+    let outbox = venue.log.writer.begin(command).unwrap();
+    let outbox_start = before.0 + 48 + command.len() as u64;
+    for position in (outbox_start.next_multiple_of(64)..).step_by(64).take(20) {
+        let header = FrameHeader {
+            kind: FrameKind::Transaction as u8,
+            incarnation: 1,
+            position,
+            command_length: 8,
+            ..FrameHeader::default()
+        };
+        let offset = (position - outbox_start) as usize;
+        outbox[offset..offset + 48].copy_from_slice(bytemuck::bytes_of(&header));
+    }
+    venue.log.writer.abandon();
+    assert_eq!(venue.log.writer.position(), before);
+}
+
+/// Whatever is left free between the last frame and the place of the next one.
 #[test]
 fn what_is_abandoned_leaves_no_trace() {
-    let place = Place::new();
     let mut random = Random::new(3);
-    let mut venue = place.open();
-    for _ in 0..500 {
-        let before = venue.log.writer.position();
-        let command = random.command(0);
-        let outbox = venue.log.writer.begin(&command).unwrap();
-        // At each place where the next frame could begin, something that looks begun.
-        let outbox_start = before.0 + 48 + command.len() as u64;
-        for position in (outbox_start.next_multiple_of(64)..).step_by(64).take(20) {
-            let header = FrameHeader {
-                kind: FrameKind::Transaction as u8,
-                incarnation: 1,
-                position,
-                command_length: 8,
-                ..FrameHeader::default()
-            };
-            let offset = (position - outbox_start) as usize;
-            outbox[offset..offset + 48].copy_from_slice(bytemuck::bytes_of(&header));
+    for length in (8..=64).step_by(8) {
+        let place = Place::new();
+        let mut venue = place.open();
+        for _ in 0..60 {
+            abandon(&mut venue, &random.command(0));
+            venue.submit(&random.command(500));
         }
-        venue.log.writer.abandon();
-        assert_eq!(venue.log.writer.position(), before);
-        venue.submit(&random.command(500));
+        abandon(&mut venue, &[16; 8]);
+        // With few events, so that the frame ends where the lookalikes are.
+        let mut command = vec![0; length];
+        command[0] = 16;
+        venue.submit(&command);
+        let end = venue.log.control.appended().0;
+        let (known, _) = venue.kill();
+        let venue = place.open();
+        assert_eq!(venue.report().poison, None, "behind {length} bytes");
+        assert_eq!(venue.report().recovered_end.0, end);
+        assert_eq!(venue.model, known);
     }
-    let end = venue.log.control.appended().0;
-    let (known, _) = venue.kill();
-    let venue = place.open();
-    assert_eq!(venue.report().poison, None);
-    assert_eq!(venue.report().recovered_end.0, end);
-    assert_eq!(venue.model, known);
 }
 
 #[test]

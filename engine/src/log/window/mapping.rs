@@ -163,6 +163,7 @@ fn refuse(offset: u64, length: u64) -> ! {
 mod tests {
     use super::*;
     use crate::skipped::skipped;
+    use rustix::fs::{FallocateFlags, fallocate};
     use std::io::Write as _;
     use touchline_protocol::log::place::SHARED_MEMORY;
 
@@ -185,8 +186,11 @@ mod tests {
     }
 
     fn keeps_its_bytes(mut file: tempfile::NamedTempFile, huge: bool) {
+        // Which not every file system can.
+        if fallocate(&file, FallocateFlags::empty(), 0, BYTES).is_err() {
+            file.as_file().set_len(BYTES).unwrap();
+        }
         file.write_all(&[7; 100]).unwrap();
-        file.as_file().set_len(BYTES).unwrap();
         let mut mapping = Mapping::new(file.as_file(), BYTES).unwrap();
         assert!(mapping.content().as_ptr().addr().is_multiple_of(HUGE_PAGE_BYTES));
         let joined = mapping.populate(huge).unwrap();
@@ -218,7 +222,8 @@ mod tests {
         let Ok(file) = tempfile::NamedTempFile::new_in(SHARED_MEMORY) else {
             return skipped("shared memory");
         };
-        file.as_file().set_len(BYTES).unwrap();
+        // Nothing is joined to what the file does not have yet.
+        fallocate(&file, FallocateFlags::empty(), 0, BYTES).unwrap();
         let mut mapping = Mapping::new(file.as_file(), BYTES).unwrap();
         if !mapping.join() {
             skipped("huge pages to be joined to");
