@@ -44,22 +44,31 @@ fn baselines_are_measured_between_processes() {
 
 #[test]
 fn what_cannot_be_run_ends_with_2_and_says_why() {
-    if !has_second_core() {
-        return;
+    cannot_be_run(&[
+        (&["replay", "/nonexistent/messages.csv", "--runs", "0"], "nonexistent"),
+        (&["replay"], "FILE"),
+        (&["rtt", "--messages", "0"], "--messages"),
+        (&["log", "--rounds", "0"], "--rounds"),
+        (&["log", "--scratch", "/nonexistent/folder"], "/nonexistent/folder"),
+        (&["log", "--core", "5000"], "no core 5000"),
+        (&["replay", "/nonexistent.csv", "--runs", "0"], "/nonexistent.csv: No such file"),
+        (&["core", "--growth", "--plot", "/nonexistent/plot.svg"], "/nonexistent/plot.svg"),
+    ]);
+}
+
+#[test]
+fn what_cannot_be_run_between_two_threads_ends_with_2_and_says_why() {
+    if has_second_core() {
+        cannot_be_run(&[
+            (&["rtt", "--engine", "/nonexistent/touchline"], "no engine at"),
+            (&["feed", "--core", "5000", "--engine", "/bin/true"], "no core 5000"),
+            (&["rtt", "--engine", "/bin/true"], "the engine said nothing: it ended before"),
+        ]);
     }
-    for (arguments, said) in [
-        (&["replay", "/nonexistent/messages.csv"][..], "nonexistent"),
-        (&["rtt", "--engine", "/nonexistent/touchline"][..], "no engine at"),
-        (&["replay"][..], "FILE"),
-        (&["rtt", "--messages", "0"][..], "--messages"),
-        (&["log", "--rounds", "0"][..], "--rounds"),
-        (&["log", "--scratch", "/nonexistent/folder"][..], "/nonexistent/folder"),
-        (&["log", "--core", "5000"][..], "no core 5000"),
-        (&["feed", "--core", "5000", "--engine", "/bin/true"][..], "no core 5000"),
-        (&["replay", "/nonexistent.csv"][..], "/nonexistent.csv: No such file"),
-        (&["core", "--growth", "--plot", "/nonexistent/plot.svg"][..], "/nonexistent/plot.svg"),
-        (&["rtt", "--engine", "/bin/true"][..], "the engine said nothing: it ended before"),
-    ] {
+}
+
+fn cannot_be_run(cases: &[(&[&str], &str)]) {
+    for (arguments, said) in cases {
         let output = bench(arguments);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
@@ -182,15 +191,12 @@ fn a_report_that_cannot_be_printed_is_told_and_one_that_nobody_reads_is_not() {
 
 #[test]
 fn malformed_rows_are_named_with_their_line() {
-    if !has_second_core() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let messages = folder.path().join("messages.csv");
     std::fs::write(&messages, "1.0,1,5,18,5853200,1\n1.0,9,5,18,5853200,1\n").unwrap();
     std::fs::write(folder.path().join("top-of-book.csv"), "1,2,3,4\n").unwrap();
     let own = env!("CARGO_BIN_EXE_touchline-bench");
-    let output = bench(&["replay", messages.to_str().unwrap(), "--engine", own]);
+    let output = bench(&["replay", messages.to_str().unwrap(), "--engine", own, "--runs", "0"]);
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
     assert!(error.contains("line 2: event \"9\""), "{error}");

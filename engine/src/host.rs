@@ -22,7 +22,7 @@ const TRIAL_FILE: &str = "trial";
 /// How the disk under a folder takes what is to be durable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DiskTrial {
-    /// Blocks are written past the page cache; where that is refused each is followed by a sync.
+    /// Blocks are written past the page cache; where that is refused each goes through it.
     pub is_direct: bool,
     /// Times of single durable writes of one block of 4 KiB, ascending, never none.
     pub writes: Vec<Duration>,

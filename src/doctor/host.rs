@@ -190,18 +190,21 @@ impl Host {
             let choice = self.read(format!("sys/kernel/mm/transparent_hugepage/{file}"))?;
             Some(choice.split(['[', ']']).nth(1).unwrap_or(&choice).to_owned())
         };
-        let for_window = chosen("shmem_enabled");
-        let chosen = chosen("enabled")?;
-        Some(if chosen == "never" {
+        let (for_core, for_window) = (chosen("enabled")?, chosen("shmem_enabled"));
+        Some(if for_core == "never" {
             let advice = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled: fewer misses \
                           in a large book";
-            Finding::could("large pages", chosen, advice)
+            Finding::could("large pages", for_core, advice)
         } else if for_window.as_deref() == Some("deny") {
             let advice = "echo never > /sys/kernel/mm/transparent_hugepage/shmem_enabled, which still lets the \
                           live window ask: more bytes per second reach the disk";
-            Finding::could("large pages", format!("{chosen}, but denied to shared memory"), advice)
+            Finding::could(
+                "large pages",
+                format!("{for_core}, but denied to shared memory"),
+                advice,
+            )
         } else {
-            Finding::good("large pages", chosen)
+            Finding::good("large pages", for_core)
         })
     }
 

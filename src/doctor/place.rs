@@ -153,8 +153,8 @@ fn disk(folder: &Path) -> Finding {
         return Finding::could(name, found, advice);
     }
     if !trial.is_direct {
-        let advice = "direct writes are refused here, so each is followed by a sync: a file system \
-                      such as ext4 or xfs grants them";
+        let advice = "direct writes are refused here, so each goes through the page cache: a file \
+                      system such as ext4 or xfs grants them";
         return Finding::could(name, found, advice);
     }
     if median > SLOW_WRITE {

@@ -51,19 +51,20 @@ pub struct WindowReport {
     pub in_shared_memory: bool,
     /// Why it does not lie in shared memory although that was to be tried.
     pub why_not: Option<String>,
-    /// Whether the system has joined all its pages to huge ones; none where that was not wanted.
-    pub is_joined: Option<bool>,
+    /// Why the system has not joined all its pages to huge ones although that was wanted.
+    pub why_small: Option<String>,
 }
 
 /// A line for the operator.
 impl fmt::Display for WindowReport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { folder, bytes, in_shared_memory, why_not, is_joined } = self;
+        let Self { folder, bytes, in_shared_memory, why_not, why_small } = self;
         write!(formatter, "log: live window of {} MiB in {}", bytes >> 20, folder.display())?;
         if *in_shared_memory {
-            let is_refused = *is_joined == Some(false);
-            let told = ", on small pages: the system has none that are large for it";
-            return if is_refused { formatter.write_str(told) } else { Ok(()) };
+            return match why_small {
+                Some(why) => write!(formatter, ", not wholly on large pages ({why})"),
+                None => Ok(()),
+            };
         }
         let why = why_not.as_deref().unwrap_or("as configured");
         write!(
@@ -180,7 +181,7 @@ fn in_folder(folder: &Path, bytes: u64) -> io::Result<NewWindow> {
         bytes,
         in_shared_memory: false,
         why_not: None,
-        is_joined: window.is_joined,
+        why_small: window.why_small.as_ref().map(ToString::to_string),
     };
     Ok(NewWindow { window, lock, report })
 }
@@ -267,5 +268,19 @@ mod tests {
         let folder = Path::new("/proc/self");
         assert_eq!(statvfs(folder).unwrap().f_blocks, 0);
         assert_eq!(fitting(folder, None).unwrap(), WINDOW_BYTES_AUTO);
+    }
+
+    #[test]
+    fn the_operator_is_told_of_a_window_that_is_slower_than_it_could_be() {
+        let report = |in_shared_memory, why_small: Option<&str>| {
+            let folder = PathBuf::from("/window");
+            let why_small = why_small.map(str::to_owned);
+            WindowReport { folder, bytes: 4 << 20, in_shared_memory, why_not: None, why_small }
+                .to_string()
+        };
+        let told = "log: live window of 4 MiB in /window";
+        assert_eq!(report(true, None), told);
+        assert_eq!(report(true, Some("none")), format!("{told}, not wholly on large pages (none)"));
+        assert!(report(false, Some("none")).starts_with(&format!("{told} (as configured): ")));
     }
 }

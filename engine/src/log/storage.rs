@@ -203,12 +203,7 @@ impl DirectFile {
     fn open(path: &Path, how: &OpenOptions) -> io::Result<Self> {
         let buffered = regular_file::open_as(how, path)?;
         let direct = open_direct(path, OFlags::DIRECT | OFlags::DSYNC)?;
-        Ok(Self {
-            buffered,
-            synced: or_buffered(direct, path)?,
-            unsynced: None,
-            is_reserved: false,
-        })
+        Ok(Self { buffered, synced: or_synced(direct, path)?, unsynced: None, is_reserved: false })
     }
 }
 
@@ -221,7 +216,7 @@ fn open_direct(path: &Path, flags: OFlags) -> io::Result<Option<File>> {
 }
 
 /// What was opened with O_DIRECT and O_DSYNC, or, where that was refused, with O_DSYNC alone.
-fn or_buffered(direct: Option<File>, path: &Path) -> io::Result<File> {
+fn or_synced(direct: Option<File>, path: &Path) -> io::Result<File> {
     direct.map_or_else(|| open_flagged(path, OFlags::DSYNC), Ok)
 }
 
@@ -400,7 +395,7 @@ mod tests {
         let expected = OFlags::DSYNC
             | if grants_direct(&path).unwrap() { OFlags::DIRECT } else { OFlags::empty() };
         assert_eq!([direct(&new.synced), direct(&old.synced)], [expected; 2]);
-        let refused = or_buffered(None, &path).unwrap();
+        let refused = or_synced(None, &path).unwrap();
         assert_eq!(direct(&refused), OFlags::DSYNC);
     }
 

@@ -52,8 +52,8 @@ const _: () = assert!(CLEARED_BYTES <= WINDOW_SEGMENT_BYTES);
 /// A new window that nobody shares yet.
 pub(crate) struct Window {
     mapping: Mapping,
-    /// Whether all its pages were joined to huge ones; none where that was not wanted.
-    pub(crate) is_joined: Option<bool>,
+    /// Why not all its pages could be joined to huge ones, if that was wanted.
+    pub(crate) why_small: Option<io::Error>,
 }
 
 impl Window {
@@ -66,8 +66,9 @@ impl Window {
             return Err(io::Error::other("the window's file is too short"));
         }
         let mut mapping = Mapping::new(file, bytes)?;
-        let is_joined = mapping.populate(are_huge_pages_used())?;
-        Ok(Self { mapping, is_joined })
+        let why_small = if are_huge_pages_used() { mapping.join().err() } else { None };
+        mapping.populate()?;
+        Ok(Self { mapping, why_small })
     }
 
     /// All bytes.
@@ -161,7 +162,7 @@ impl Tail {
         unsafe { slice::from_raw_parts_mut(pointer, length as usize) }
     }
 
-    /// By itself, and given numbers: a message that refers to them would have them in memory for every frame.
+    /// By itself: a message that refers to numbers has them written to memory for every frame.
     #[cold]
     fn refuse(&self, from: u64, to: u64) -> ! {
         panic!("bytes {from} to {to} of a tail from {} to {}", self.start, self.end);
@@ -188,7 +189,9 @@ impl Tail {
     /// If it is not this tail's.
     #[inline]
     pub(crate) fn publish(&mut self, to: u64) {
-        assert!(self.start <= to && to <= self.end, "publishing {to} beyond {}", self.end);
+        if !(self.start <= to && to <= self.end) {
+            self.refuse(self.start, to);
+        }
         self.start = to;
         if to - self.lap >= self.mapping.bytes() {
             self.lap += self.mapping.bytes();

@@ -42,6 +42,9 @@ const NEAR_BYTES: u64 = 512;
 // So that they lie in one window segment, of which there is a largest frame left or nothing.
 const _: () = assert!(NEAR_BYTES <= MAX_FRAME);
 
+// So that clearing the place of the next frame's beginning clears that of its header.
+const _: () = assert!(HEADER <= FRAME_ALIGN);
+
 /// Why nothing can be appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BeginError {
@@ -452,15 +455,16 @@ impl LogWriter {
     }
 }
 
-/// Zeros in the place of at most two frame alignments: by stores of a fixed size, which may overlap, since one for
-/// every size would be a call.
+/// Zeros, in the place of one to two frame alignments by stores of a fixed size, which may overlap: what is good for
+/// every size is a call.
 #[inline]
 fn clear(bytes: &mut [u8]) {
     const HALF: usize = FRAME_ALIGN as usize;
-    debug_assert!(bytes.len() <= 2 * HALF);
-    match bytes.first_chunk_mut::<HALF>() {
-        Some(first) => *first = [0; HALF],
-        None => return bytes.fill(0),
+    if !(HALF..=2 * HALF).contains(&bytes.len()) {
+        return bytes.fill(0);
+    }
+    if let Some(first) = bytes.first_chunk_mut::<HALF>() {
+        *first = [0; HALF];
     }
     if let Some(last) = bytes.last_chunk_mut::<HALF>() {
         *last = [0; HALF];
@@ -473,7 +477,7 @@ mod tests {
 
     #[test]
     fn all_is_cleared_whatever_its_size() {
-        for length in 0..=2 * FRAME_ALIGN as usize {
+        for length in 0..=3 * FRAME_ALIGN as usize {
             let mut bytes = vec![7; length];
             clear(&mut bytes);
             assert_eq!(bytes, vec![0; length]);

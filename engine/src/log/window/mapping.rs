@@ -11,7 +11,8 @@ use rustix::{
 
 use crate::huge_pages::HUGE_PAGE_BYTES;
 
-/// Touched once per this many bytes when the kernel cannot pre-fault; no page is smaller.
+/// No page is smaller: what is reserved begins at a multiple of it, and is touched once per so many bytes when the
+/// kernel cannot pre-fault.
 const PAGE_BYTES: usize = 4096;
 
 /// `MADV_COLLAPSE` of the kernel, which not every C library names.
@@ -80,32 +81,45 @@ impl Mapping {
         Ok(Self(SharedMapping { start: start.cast(), bytes, _room: room }))
     }
 
-    /// Makes every page present and writable, and has them joined to huge ones if that is wanted and the system
-    /// joins them, which it does in shared memory without being mounted for it: a direct write then takes a few
-    /// long runs of memory in the place of many short ones, for which a virtual disk may need twice as long.
-    /// Tells whether all were joined, if that was wanted.
-    pub(super) fn populate(&mut self, huge: bool) -> io::Result<Option<bool>> {
-        let joined = huge.then(|| self.join());
+    /// Joins the pages that the file has to huge ones, if the system does that, which it does in shared memory without
+    /// being mounted for it: a direct write then takes a few long runs of memory in the place of many short ones, for
+    /// which a virtual disk may need twice as long.
+    ///
+    /// # Errors
+    /// Of the kernel, which refuses it before Linux 6.1, for a file on a disk, where system or process are not to have
+    /// huge pages, and where none are free; some may be joined then.
+    pub(super) fn join(&mut self) -> io::Result<()> {
         let length = self.0.bytes as usize;
-        // SAFETY: the mapping is `length` bytes from `start` on. Making pages present changes no byte.
-        let populated = unsafe { madvise(self.0.start.cast(), length, Advice::LinuxPopulateWrite) };
-        match populated {
+        let mut tries = 0..2;
+        loop {
+            // SAFETY: the mapping is `length` bytes from `start` on. Joining pages changes no byte.
+            if unsafe { libc::madvise(self.0.start.cast(), length, COLLAPSE) } == 0 {
+                return Ok(());
+            }
+            let error = io::Error::last_os_error();
+            // Somebody held a page for a moment.
+            if error.kind() != io::ErrorKind::WouldBlock || tries.next().is_none() {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Makes every page present and writable.
+    pub(super) fn populate(&mut self) -> io::Result<()> {
+        match self.make_present() {
             // Kernels before 5.14 do not know it, and some sandboxes refuse it.
             Err(Errno::INVAL | Errno::NOSYS | Errno::PERM) => {
                 self.touch();
+                Ok(())
             }
-            populated => populated?,
+            present => Ok(present?),
         }
-        Ok(joined)
     }
 
-    /// Joins pages to huge ones, as long as none is refused.
-    fn join(&mut self) -> bool {
+    fn make_present(&mut self) -> Result<(), Errno> {
         let length = self.0.bytes as usize;
-        // SAFETY: the mapping is `length` bytes from `start` on. Joining pages changes no byte. It is refused where
-        // the kernel is older than 6.1, the file lies on a disk, system or process are not to have huge pages, or
-        // none are free: then it goes without.
-        unsafe { libc::madvise(self.0.start.cast(), length, COLLAPSE) == 0 }
+        // SAFETY: the mapping is `length` bytes from `start` on. Making pages present changes no byte.
+        unsafe { madvise(self.0.start.cast(), length, Advice::LinuxPopulateWrite) }
     }
 
     /// Makes every page present by a store that changes nothing, hidden from the compiler, which would leave it out.
@@ -193,10 +207,10 @@ mod tests {
         file.write_all(&[7; 100]).unwrap();
         let mut mapping = Mapping::new(file.as_file(), BYTES).unwrap();
         assert!(mapping.content().as_ptr().addr().is_multiple_of(HUGE_PAGE_BYTES));
-        let joined = mapping.populate(huge).unwrap();
-        assert_eq!(joined.is_some(), huge);
-        assert_eq!(of_mapping(&mut mapping, "Rss:"), BYTES, "a first touch would be a fault");
-        if joined == Some(true) {
+        let is_joined = huge && mapping.join().is_ok();
+        mapping.populate().unwrap();
+        assert_eq!(written(&mut mapping), BYTES, "a first store would be a fault");
+        if is_joined {
             assert_eq!(of_mapping(&mut mapping, "ShmemPmdMapped:"), BYTES);
         }
         assert_eq!(mapping.content().len() as u64, BYTES);
@@ -217,6 +231,11 @@ mod tests {
         found.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
     }
 
+    /// Bytes in pages that were written through the mapping, or made to be.
+    fn written(mapping: &mut Mapping) -> u64 {
+        of_mapping(mapping, "Shared_Dirty:") + of_mapping(mapping, "Private_Dirty:")
+    }
+
     #[test]
     fn pages_of_shared_memory_are_joined() {
         let Ok(file) = tempfile::NamedTempFile::new_in(SHARED_MEMORY) else {
@@ -225,8 +244,9 @@ mod tests {
         // Nothing is joined to what the file does not have yet.
         fallocate(&file, FallocateFlags::empty(), 0, BYTES).unwrap();
         let mut mapping = Mapping::new(file.as_file(), BYTES).unwrap();
-        if !mapping.join() {
-            skipped("huge pages to be joined to");
+        match mapping.join() {
+            Ok(()) => assert_eq!(of_mapping(&mut mapping, "ShmemPmdMapped:"), BYTES),
+            Err(error) => skipped(format_args!("huge pages to be joined to ({error})")),
         }
     }
 
@@ -238,7 +258,7 @@ mod tests {
         let mut mapping = Mapping::new(file.as_file(), BYTES).unwrap();
         assert_eq!(of_mapping(&mut mapping, "Rss:"), 0);
         mapping.touch();
-        assert_eq!(of_mapping(&mut mapping, "Rss:"), BYTES);
+        assert_eq!(written(&mut mapping), BYTES);
         assert_eq!(mapping.content()[..101], [[7; 100].as_slice(), &[0]].concat());
     }
 
@@ -248,7 +268,13 @@ mod tests {
         file.as_file().set_len(BYTES).unwrap();
         let mut mapping = Mapping::new(file.as_file(), BYTES).unwrap();
         file.as_file().set_len(BYTES / 2).unwrap();
-        assert!(mapping.populate(false).is_err());
+        match mapping.make_present() {
+            // Which touches them, at once.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::PERM) => {
+                skipped("kernel that makes pages present");
+            }
+            present => assert_eq!(present, Err(Errno::FAULT)),
+        }
     }
 
     #[test]
