@@ -90,15 +90,15 @@ impl Mapping {
     /// huge pages, and where none are free; some may be joined then.
     pub(super) fn join(&mut self) -> io::Result<()> {
         let length = self.0.bytes as usize;
-        let mut tries = 0..2;
+        let mut more_tries = 0..2;
         loop {
             // SAFETY: the mapping is `length` bytes from `start` on. Joining pages changes no byte.
             if unsafe { libc::madvise(self.0.start.cast(), length, COLLAPSE) } == 0 {
                 return Ok(());
             }
             let error = io::Error::last_os_error();
-            // Somebody held a page for a moment.
-            if error.kind() != io::ErrorKind::WouldBlock || tries.next().is_none() {
+            // Else somebody held a page for a moment.
+            if error.kind() != io::ErrorKind::WouldBlock || more_tries.next().is_none() {
                 return Err(error);
             }
         }
