@@ -91,6 +91,22 @@ pub struct LogOptions {
     pub accept_loss: bool,
 }
 
+#[cfg(test)]
+impl LogOptions {
+    /// Of the smallest log, beside its window, on a disk that is written to as often as it allows.
+    pub(crate) fn small(data: &Path) -> Self {
+        Self {
+            data: data.to_owned(),
+            window_place: WindowPlace::Data,
+            window_bytes: Some(touchline_protocol::log::WINDOW_BYTES_MIN),
+            segment_bytes: WINDOW_SEGMENT_BYTES,
+            gather: Duration::ZERO,
+            write_interval: Duration::ZERO,
+            accept_loss: false,
+        }
+    }
+}
+
 /// What the log stands on; other than [`Environment::default`] in tests only.
 #[derive(Clone)]
 pub struct Environment {

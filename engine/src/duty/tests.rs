@@ -6,11 +6,10 @@ use super::*;
 use crate::clock::SystemTime;
 use crate::config::Wait;
 use crate::gateway;
-use crate::log::{Environment, KeeperHandle, LogOptions, WindowPlace, open_in};
+use crate::log::{Environment, KeeperHandle, LogOptions, open_in};
 use crate::mailbox::Detail;
 use crate::recovery::NothingToReplay;
 use std::path::Path;
-use touchline_protocol::log::{WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES};
 use touchline_protocol::message::command::CancelOrder;
 use touchline_protocol::message::enums::{Lane, Role};
 use touchline_protocol::ring::RingCapacities;
@@ -19,17 +18,9 @@ use touchline_protocol::units::Position;
 
 /// A duty thread over a log in a folder, and the ends of two clients whose sessions it serves.
 fn serves_two(data: &Path) -> (Duty, KeeperHandle, [SessionEnd; 2]) {
-    let options = LogOptions {
-        data: data.to_owned(),
-        window_place: WindowPlace::Data,
-        window_bytes: Some(WINDOW_BYTES_MIN),
-        segment_bytes: WINDOW_SEGMENT_BYTES,
-        gather: Duration::ZERO,
-        write_interval: Duration::ZERO,
-        accept_loss: false,
-    };
     let environment = Environment::default();
-    let log = open_in(&environment, &options, &mut NothingToReplay, &mut |_| {}).unwrap();
+    let log =
+        open_in(&environment, &LogOptions::small(data), &mut NothingToReplay, &mut |_| {}).unwrap();
     let (mail, rings) = gateway::mail().unwrap();
     let mut duty = Duty::new(DutyOptions {
         core: Core::new(),

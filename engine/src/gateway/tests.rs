@@ -2,11 +2,13 @@
 
 use super::backend::Happened;
 use super::*;
-use crate::log::{self, Environment, Log, LogOptions, WindowPlace};
+use crate::log::{self, Environment, Log, LogOptions};
 use crate::recovery::NothingToReplay;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::AtomicUsize;
+
+pub(super) mod sockets;
 
 /// Sockets of which nothing is heard for so many turns, and then that they are no more.
 pub(super) struct Failing {
@@ -114,13 +116,9 @@ pub(super) const WINDOW_BYTES: u64 = 16 << 20;
 /// A new log with a small window in its folder.
 pub(super) fn log_in(data: &Path) -> Log {
     let options = LogOptions {
-        data: data.to_owned(),
-        window_place: WindowPlace::Data,
         window_bytes: Some(WINDOW_BYTES),
         segment_bytes: 4 << 20,
-        gather: Duration::ZERO,
-        write_interval: Duration::ZERO,
-        accept_loss: false,
+        ..LogOptions::small(data)
     };
     let environment = Environment::default();
     log::open_in(&environment, &options, &mut NothingToReplay, &mut |_| {}).expect("a new log")

@@ -196,7 +196,7 @@ fn new_file(path: &Path) -> io::Result<File> {
 }
 
 /// Takes the space of a new file, so that no store into its mapping can find the disk full.
-fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+pub(super) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     match fallocate(file, FallocateFlags::empty(), 0, bytes) {
         // Not every file system can reserve: written zeros take the space as well.
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => {

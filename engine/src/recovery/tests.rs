@@ -2,9 +2,8 @@
 
 use super::*;
 use crate::inspect::segments_for_reading;
-use crate::log::{Environment, Log, LogOptions, WindowPlace, open_in};
+use crate::log::{Environment, Log, LogOptions, open_in};
 use std::os::unix::fs::FileExt;
-use std::time::Duration;
 use tempfile::TempDir;
 use touchline_protocol::log::control::{
     CONTROL_FILE, DURABLE_OFFSET, LogState, STATE_OFFSET, WINDOW_FILE,
@@ -25,15 +24,7 @@ impl Left {
         let environment =
             Environment { shared_memory: folder.path().join("shm"), ..Environment::default() };
         fs::create_dir(&environment.shared_memory).unwrap();
-        let options = LogOptions {
-            data: folder.path().join("data"),
-            window_place: WindowPlace::Data,
-            window_bytes: Some(WINDOW_BYTES_MIN),
-            segment_bytes: WINDOW_SEGMENT_BYTES,
-            gather: Duration::ZERO,
-            write_interval: Duration::ZERO,
-            accept_loss: false,
-        };
+        let options = LogOptions::small(&folder.path().join("data"));
         let mut log = open_in(&environment, &options, &mut NothingToReplay, &mut |_| {}).unwrap();
         log.writer.begin(&[1; 8]).unwrap();
         let end = log.writer.commit(1, 0, 0).0;

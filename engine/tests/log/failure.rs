@@ -6,7 +6,7 @@ use touchline_engine::log::{BeginError, CloseError, Log};
 use touchline_protocol::log::WINDOW_BYTES_MIN;
 
 use crate::{
-    patience::Wait,
+    patience::{Wait, eventually},
     support::{Place, Random, SEGMENT, Venue, wait_until_failed},
 };
 
@@ -140,11 +140,7 @@ fn nothing_is_written_behind_a_write_that_failed() {
         venue.append(&random.command(60_000));
     }
     venue.log.writer.tell_keeper();
-    let wait = Wait::begin();
-    while writes() == before {
-        wait.go_on("nothing is written");
-        thread::sleep(Duration::from_millis(1));
-    }
+    assert!(eventually(|| writes() > before), "nothing is written");
     // Time for another write, if one could begin.
     thread::sleep(Duration::from_millis(50));
     let durable = venue.log.control.durable().0;

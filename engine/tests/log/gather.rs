@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    patience::Wait,
+    patience::{Wait, eventually},
     support::{Place, Random, Venue},
 };
 
@@ -76,10 +76,8 @@ fn what_comes_during_a_write_is_gathered_anew() {
         place.disk.hold(true);
         venue.submit(&[16; 16]);
         let written = venue.log.control.appended().0;
-        while place.disk.writes.load(Ordering::SeqCst) == writes {
-            wait.go_on("nothing is written");
-            thread::sleep(Duration::from_millis(1));
-        }
+        let is_written = || place.disk.writes.load(Ordering::SeqCst) > writes;
+        assert!(eventually(is_written), "nothing is written");
         let begin = Instant::now();
         venue.submit(&[16; 16]);
         place.disk.hold(false);

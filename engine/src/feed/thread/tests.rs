@@ -51,13 +51,10 @@ fn venue_in(follow: Follow, window_place: WindowPlace) -> Venue {
     let folder = tempfile::tempdir().unwrap();
     let shared_memory = tempfile::tempdir().unwrap();
     let options = LogOptions {
-        data: folder.path().to_owned(),
         window_place,
         window_bytes: Some(WINDOW_BYTES),
         segment_bytes: SEGMENT_BYTES,
-        gather: Duration::ZERO,
-        write_interval: Duration::ZERO,
-        accept_loss: false,
+        ..LogOptions::small(folder.path())
     };
     // No attest record is to come between.
     let attest_after = Duration::from_secs(3600);

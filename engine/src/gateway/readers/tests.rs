@@ -2,75 +2,14 @@
 
 use super::*;
 use crate::feed::Snapshot;
-use crate::gateway::backend::{Backend, Happened, Listener};
 use crate::gateway::tests::peers::WithFeed;
-use std::io::{self, Read};
+use crate::gateway::tests::sockets::Sockets;
+use std::io::Read;
 use std::mem::take;
-use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Mutex;
 use touchline_protocol::message::stream::Heartbeat;
 
 const STALL: Duration = Duration::from_secs(5);
-
-/// Sockets that take what they are given when the test says so.
-#[derive(Clone, Default)]
-struct Noting(Arc<Mutex<Noted>>);
-
-#[derive(Default)]
-struct Noted {
-    /// What they were given last, in order.
-    given: Vec<(usize, Vec<u8>)>,
-    forgotten: Vec<usize>,
-    /// What all of them have taken and their peers have not.
-    unread: Option<u64>,
-}
-
-impl Backend for Noting {
-    fn name(&self) -> &'static str {
-        "noting"
-    }
-
-    fn listen(&mut self, _: Listener, _: OwnedFd) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn accept_again(&mut self, _: Listener) {}
-
-    fn watch(&mut self, _: usize, _: Arc<OwnedFd>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn hold(&mut self, _: usize, _: bool) {}
-
-    fn send(&mut self, ticket: usize, buffer: Vec<u8>, _: &mut Vec<Happened>) {
-        self.0.lock().unwrap().given.push((ticket, buffer));
-    }
-
-    fn socket(&self, _: usize) -> Option<BorrowedFd<'_>> {
-        None
-    }
-
-    fn unread(&self, _: usize) -> Option<u64> {
-        self.0.lock().unwrap().unread
-    }
-
-    fn forget(&mut self, ticket: usize) {
-        self.0.lock().unwrap().forgotten.push(ticket);
-    }
-
-    fn turn(&mut self, _: Duration, _: &mut Vec<Happened>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn bytes(&self, _: &Range<usize>) -> &[u8] {
-        &[]
-    }
-
-    fn into_sockets(self: Box<Self>) -> Vec<Arc<OwnedFd>> {
-        Vec::new()
-    }
-}
 
 /// Readers of the engine's own user and of keys, over shared memory and streams, and the time.
 struct Site {
@@ -78,7 +17,7 @@ struct Site {
     sockets: Vec<UnixStream>,
     tickets: Vec<usize>,
     begin: Instant,
-    backend: Noting,
+    backend: Sockets,
     /// What readers were given that their sockets have not taken.
     on_its_way: FxHashMap<usize, Vec<u8>>,
     _folder: tempfile::TempDir,
@@ -88,7 +27,7 @@ impl Site {
     fn of(keys: &[u64]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut with = WithFeed::for_readers(folder.path(), 64);
-        let backend = Noting::default();
+        let backend = Sockets::default();
         with.gateway.backend = Box::new(backend.clone());
         let begin = with.gateway.now;
         let (sockets, tickets, on_its_way) = (Vec::new(), Vec::new(), FxHashMap::default());
@@ -125,7 +64,7 @@ impl Site {
     /// Serves readers once; which ones were given something, in order.
     fn serve(&mut self) -> Vec<usize> {
         self.with.gateway.serve_readers();
-        let given = take(&mut self.backend.0.lock().unwrap().given);
+        let given = take(&mut self.backend.done.lock().unwrap().sent);
         let mut served = Vec::new();
         for (ticket, buffer) in given {
             served.push(self.tickets.iter().position(|&one| one == ticket).unwrap());
@@ -148,7 +87,7 @@ impl Site {
 
     /// The readers whose sockets were forgotten.
     fn forgotten(&self) -> Vec<usize> {
-        let forgotten = &self.backend.0.lock().unwrap().forgotten;
+        let forgotten = &self.backend.done.lock().unwrap().forgotten;
         (0..self.tickets.len()).filter(|&at| forgotten.contains(&self.tickets[at])).collect()
     }
 
@@ -361,7 +300,7 @@ fn who_reads_slowly_of_what_its_socket_keeps_is_no_stalled_reader() {
     site.at(time);
     assert_eq!(site.serve(), [0], "a heartbeat");
     for unread in [400, 300, 200, 100] {
-        site.backend.0.lock().unwrap().unread = Some(unread);
+        site.backend.done.lock().unwrap().unread = Some(unread);
         site.at(time);
         assert_eq!(site.left(), [0], "{unread} are left");
         time += STALL;

@@ -8,7 +8,7 @@ use touchline_protocol::log::{WINDOW_SEGMENT_BYTES, control::CONTROL_FILE};
 use touchline_protocol::wait::{LocalSignal, park};
 
 use crate::log::storage::{GatedStorage, Write};
-use crate::log::{Environment, Log, LogOptions, WindowPlace, open_in};
+use crate::log::{Environment, Log, LogOptions, open_in};
 use crate::patience::{PATIENCE, Wait, join};
 use crate::recovery::NothingToReplay;
 
@@ -26,15 +26,8 @@ fn open(data: &std::path::Path, write_interval: Duration) -> Log {
 }
 
 fn open_on(environment: Environment, data: &std::path::Path, write_interval: Duration) -> Log {
-    let options = LogOptions {
-        data: data.to_owned(),
-        window_place: WindowPlace::Data,
-        window_bytes: None,
-        segment_bytes: WINDOW_SEGMENT_BYTES,
-        gather: NEVER,
-        write_interval,
-        accept_loss: false,
-    };
+    let options =
+        LogOptions { window_bytes: None, gather: NEVER, write_interval, ..LogOptions::small(data) };
     let environment = Environment { attest_after: NEVER, ..environment };
     open_in(&environment, &options, &mut NothingToReplay, &mut |_| {}).unwrap()
 }

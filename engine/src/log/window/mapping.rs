@@ -176,8 +176,8 @@ fn refuse(offset: u64, length: u64) -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::live::reserve;
     use crate::skipped::skipped;
-    use rustix::fs::{FallocateFlags, fallocate};
     use std::io::Write as _;
     use touchline_protocol::log::place::SHARED_MEMORY;
 
@@ -200,10 +200,7 @@ mod tests {
     }
 
     fn keeps_its_bytes(mut file: tempfile::NamedTempFile, huge: bool) {
-        // Which not every file system can.
-        if fallocate(&file, FallocateFlags::empty(), 0, BYTES).is_err() {
-            file.as_file().set_len(BYTES).unwrap();
-        }
+        reserve(file.as_file(), BYTES).unwrap();
         file.write_all(&[7; 100]).unwrap();
         let mut mapping = Mapping::new(file.as_file(), BYTES).unwrap();
         assert!(mapping.content().as_ptr().addr().is_multiple_of(HUGE_PAGE_BYTES));
@@ -242,7 +239,7 @@ mod tests {
             return skipped("shared memory");
         };
         // Nothing is joined to what the file does not have yet.
-        fallocate(&file, FallocateFlags::empty(), 0, BYTES).unwrap();
+        reserve(file.as_file(), BYTES).unwrap();
         let mut mapping = Mapping::new(file.as_file(), BYTES).unwrap();
         match mapping.join() {
             Ok(()) => assert_eq!(of_mapping(&mut mapping, "ShmemPmdMapped:"), BYTES),

@@ -3,10 +3,9 @@
 
 use super::*;
 use crate::gateway::Mail;
-use crate::gateway::backend::{Backend, Happened, Listener, READ_BYTES};
+use crate::gateway::backend::READ_BYTES;
+use crate::gateway::tests::sockets::{Done, Sockets};
 use crate::mailbox::{FromDuty, StateLetter};
-use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Mutex;
 use touchline_protocol::framing::frame_length;
 use touchline_protocol::message::decode::disclose;
@@ -21,68 +20,6 @@ const PLENTY: usize = 1 << 20;
 /// What a session was told, as [`Site::told`] gives it: in place of a correlation.
 const STATE: u64 = u64::MAX;
 const CLOSED: u64 = u64::MAX - 1;
-
-/// What the gateway has had its sockets do.
-#[derive(Default)]
-struct Done {
-    sent: Vec<(usize, Vec<u8>)>,
-    held: Vec<(usize, bool)>,
-    forgotten: Vec<usize>,
-}
-
-/// Sockets that take what the test says, and of which no peer reads anything.
-struct Sockets {
-    done: Arc<Mutex<Done>>,
-    came: Vec<u8>,
-}
-
-impl Backend for Sockets {
-    fn name(&self) -> &'static str {
-        "of a test"
-    }
-
-    fn listen(&mut self, _: Listener, _: OwnedFd) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn accept_again(&mut self, _: Listener) {}
-
-    fn watch(&mut self, _: usize, _: Arc<OwnedFd>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn hold(&mut self, ticket: usize, held: bool) {
-        self.done.lock().unwrap().held.push((ticket, held));
-    }
-
-    fn send(&mut self, ticket: usize, buffer: Vec<u8>, _: &mut Vec<Happened>) {
-        self.done.lock().unwrap().sent.push((ticket, buffer));
-    }
-
-    fn socket(&self, _: usize) -> Option<BorrowedFd<'_>> {
-        None
-    }
-
-    fn unread(&self, _: usize) -> Option<u64> {
-        Some(1)
-    }
-
-    fn forget(&mut self, ticket: usize) {
-        self.done.lock().unwrap().forgotten.push(ticket);
-    }
-
-    fn turn(&mut self, _: Duration, _: &mut Vec<Happened>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn bytes(&self, at: &Range<usize>) -> &[u8] {
-        &self.came[at.clone()]
-    }
-
-    fn into_sockets(self: Box<Self>) -> Vec<Arc<OwnedFd>> {
-        Vec::new()
-    }
-}
 
 /// A gateway whose rings are small, and the test at both sides of it.
 struct Venue {
@@ -102,7 +39,8 @@ impl Venue {
         let sizes = RingCapacities::new(MIN_SESSION_SLOTS, MIN_SESSION_SLOTS).expect("sizes");
         let (duty, descriptors) = SessionEnd::create(sizes).expect("memory for rings");
         let end = SessionEnd::attach(&descriptors, sizes).expect("memory for rings");
-        let done = Arc::new(Mutex::new(Done::default()));
+        let unread = Some(1);
+        let done = Arc::new(Mutex::new(Done { unread, ..Done::default() }));
         let backend = Box::new(Sockets { done: Arc::clone(&done), came: Vec::new() });
         let options = Arc::new(peers::options(folder.path()));
         let theirs = Arc::clone(&mail);
