@@ -74,6 +74,8 @@ pub struct HostileOptions {
     /// The duty thread's core, which nobody else is on; of the others the vandal has only what nobody else needs. None:
     /// all of them take turns on all cores.
     pub core: Option<usize>,
+    /// Commands that a session may send in a second; 0: as many as it wants.
+    pub commands_per_second: u32,
 }
 
 /// Orders that rest, to their terminal replies, in [`KINDS`]' order.
@@ -140,6 +142,8 @@ pub struct HostileReport {
     pub wait: &'static str,
     /// As in [`HostileOptions::core`].
     pub core: Option<usize>,
+    /// As in [`HostileOptions::commands_per_second`].
+    pub commands_per_second: u32,
     /// Orders of each kind per run that were recorded.
     pub messages: u32,
     /// Each run.
@@ -192,6 +196,7 @@ pub fn run(options: &HostileOptions) -> Result<HostileReport> {
         scratch: Scratch::of(&options.engine.scratch)?,
         wait: wait_name(options.engine.wait),
         core: options.core,
+        commands_per_second: options.commands_per_second,
         messages: options.messages.div_ceil(BLOCKS) * BLOCKS,
         median: std::array::from_fn(|carrier| {
             std::array::from_fn(|kind| Percentiles::median(&of(carrier, kind).collect::<Vec<_>>()))
@@ -213,7 +218,9 @@ pub fn run(options: &HostileOptions) -> Result<HostileReport> {
 fn one_run(options: &HostileOptions) -> Result<Run> {
     // Somebody else may take the port before the engine does.
     let address = TcpListener::bind("127.0.0.1:0").context("no free port")?.local_addr()?;
-    let mut settings = vec![format!("gateway.tcp={address}")];
+    let per_second = options.commands_per_second;
+    let mut settings =
+        vec![format!("gateway.tcp={address}"), format!("engine.commands_per_second={per_second}")];
     settings.extend(options.core.map(|core| format!("engine.core={core}")));
     let engine = Engine::start_with(&options.engine, &settings)?;
     // The threads that are made below stay off it too.
@@ -253,12 +260,16 @@ impl HostileReport {
     pub fn text(&self) -> String {
         let mut text = format!(
             "orders beside hostile clients: {} round trips of each kind per run, one each {}, median of {} run(s), \
-             waiting {}{}\nmachine: {}\nscratch: {}\n",
+             waiting {}{}{}\nmachine: {}\nscratch: {}\n",
             self.messages,
             duration(nanoseconds(INTERVAL)),
             self.runs.len(),
             self.wait,
             if self.core.is_some() { ", duty thread and vandal apart from the others" } else { "" },
+            match self.commands_per_second {
+                0 => String::new(),
+                per_second => format!(", {per_second} commands/s of a session at the most"),
+            },
             self.machine.line(),
             self.scratch.line(),
         );

@@ -70,7 +70,8 @@ pub struct EngineSection {
     /// ends may come back and keep them, in seconds; 0 to 3600.
     pub reconnect_seconds: u32,
     /// Commands that a trader's or a read-only session may send per second, over all of its connections, with
-    /// as many at once after a pause; 0: unlimited. A key may log on as often, with 64 at once at the least.
+    /// as many at once after a pause; 0: unlimited. As many more are rejected, 1,000 at the least, and the rest
+    /// waits unread. A key may log on as often, with 64 at once at the least.
     pub commands_per_second: u32,
 }
 

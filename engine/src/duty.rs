@@ -11,7 +11,6 @@ mod connection;
 mod lanes;
 mod logons;
 mod presence;
-mod rate;
 mod replies;
 mod state;
 mod streams;
@@ -25,11 +24,11 @@ use crate::log::{BeginError, CloseError, Control, LogWriter};
 use crate::mailbox::{StateLetter, ToDuty};
 use crate::notice::alert;
 use crate::quarantine::Quarantine;
+use crate::rate::Debts;
 use absent::Absent;
 use clients::{ClientIndex, Clients};
 use connection::Connection;
 use logons::LogonsOwed;
-use rate::Debts;
 use replies::reply_events;
 use std::ops::Range;
 use std::sync::Arc;
@@ -55,9 +54,13 @@ const COMMAND_HEADER: Range<usize> =
     MessageHeader::BYTES..MessageHeader::BYTES + size_of::<CommandHeader>();
 /// Mail taken per turn.
 const LETTERS_PER_TURN: u32 = 8;
-/// Longest sleep while a message or an end of a connection waits for log space, or a message for a client to
-/// read its replies: neither the keeper nor a reading client rings.
+/// Longest sleep while a message or an end of a connection waits for log space, or the gateway's messages for it to
+/// take its replies: nobody rings.
 const STARVED_LIMIT: Duration = Duration::from_millis(1);
+/// Longest sleep while the messages of one session wait for it to read its replies, or for its allowance: neither
+/// rings, but all others do. So it is longer than one in place of which a thread looks, and yields in between: beside
+/// whoever computes that costs all others a slice of the scheduler's.
+const KEPT_LIMIT: Duration = Duration::from_micros(1500);
 
 /// Settings and links of the duty thread.
 pub struct DutyOptions {
@@ -330,16 +333,22 @@ impl Duty {
         let writer = &self.writer;
         let lines = [mail.duty_signal.line(), writer.control().duty_line(), streams.parking_line()]
             .into_iter()
-            // Who has no credit has nothing to wake this thread for.
+            // Whose messages wait for something else has nothing to wake this thread for.
             .chain(
-                connections.iter().filter(|one| !one.is_starved()).map(Connection::parking_line),
+                connections
+                    .iter()
+                    .filter(|one| !one.is_kept_waiting())
+                    .map(Connection::parking_line),
             );
         let room = is_answering(writer);
-        let starved = !room
-            || !self.ends_owed.is_empty()
-            || streams.is_starved()
-            || connections.iter().any(Connection::is_starved);
-        let limit = if starved { STARVED_LIMIT } else { IDLE_LIMIT };
+        let is_starved = !room || !self.ends_owed.is_empty() || streams.is_starved();
+        let limit = if is_starved {
+            STARVED_LIMIT
+        } else if connections.iter().any(Connection::is_kept_waiting) {
+            KEPT_LIMIT
+        } else {
+            IDLE_LIMIT
+        };
         let next_hot = &mut self.next_hot;
         self.waiter.idle(lines, limit, || {
             // In turns, because who is found is served first: else of two that send together always the same.
@@ -546,6 +555,7 @@ fn no_command(
         envelope.correlation = header.correlation;
         envelope.sequence = header.sequence;
     }
+    clients.refuse(client, envelope.time_ns);
     clients.reject(client, envelope, RejectReason::Malformed, 0, template);
     Executed::Answered
 }
@@ -559,6 +569,7 @@ fn refused_unjudged(
     now_ns: u64,
 ) -> Option<RejectReason> {
     if (header.session, header.epoch) != identity {
+        clients.refuse(client, now_ns);
         Some(RejectReason::StaleEpoch)
     } else if !clients.admits(client, now_ns) {
         Some(RejectReason::RateExceeded)

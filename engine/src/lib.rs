@@ -24,6 +24,7 @@ mod patience;
 pub mod pid_file;
 mod process;
 pub mod quarantine;
+mod rate;
 pub mod recovery;
 mod side;
 #[cfg(test)]

@@ -23,6 +23,10 @@ pub(super) struct Arguments {
     /// only what nobody else needs. Without it all take turns on all cores
     #[arg(long, value_name = "N")]
     core: Option<usize>,
+    /// Commands that the engine takes of a session in a second (engine.commands_per_second); 0: all. The honest client
+    /// sends 2,000
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000_000))]
+    commands_per_second: u32,
     /// Orders of each kind per run, two a millisecond
     #[arg(long, default_value_t = 4_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     messages: u32,
@@ -39,6 +43,7 @@ pub(super) fn run(arguments: Arguments) -> Result<bool> {
         runs: arguments.runs.count(),
         messages: arguments.messages,
         core: arguments.core,
+        commands_per_second: arguments.commands_per_second,
     })?;
     show(arguments.engine.json, &report, || report.text())?;
     Ok(true)

@@ -2,10 +2,10 @@
 //! gateway's. Called by [`super`] and its parts, which need not know which is which.
 
 use super::connection::Connection;
-use super::rate::{Debts, RateLimit};
 use super::streams::Streams;
 use crate::mailbox::Detail;
 use crate::quarantine::Quarantine;
+use crate::rate::{Debts, RateLimit};
 use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, Rejected};
 use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
@@ -81,10 +81,15 @@ impl Clients {
         }
     }
 
-    /// True if the client may send one more command now; it is counted then.
+    /// True if the client may send one more command now, false if it is to be refused; it is counted as that.
     #[inline]
     pub(super) fn admits(&mut self, client: ClientIndex, now_ns: u64) -> bool {
         self.rate(client).admits(now_ns)
+    }
+
+    /// The client's message is refused by who sends it, or because nobody can read it.
+    pub(super) fn refuse(&mut self, client: ClientIndex, now_ns: u64) {
+        self.rate(client).refuse(now_ns);
     }
 
     /// The client is about to be removed: what it has still to pay its session owes.

@@ -10,8 +10,8 @@
 //! the client has read up to it: who sleeps loses events that the log has, and nothing else.
 
 use super::clients::Terms;
-use super::rate::RateLimit;
 use crate::mailbox::Detail;
+use crate::rate::RateLimit;
 use crate::side::told_to;
 use touchline_core::Addressee;
 use touchline_protocol::message::command::{ChangeSymbol, ExpireAll};
@@ -80,6 +80,8 @@ pub(super) struct Connection {
     /// It has messages, but at its last poll it had no credit: since when, and how far its reader was.
     starved: Option<Stall>,
     rate: RateLimit,
+    /// It has messages, but at its last poll nothing was left of its allowance.
+    is_paced: bool,
 }
 
 /// A reader that stands still while its commands wait.
@@ -117,6 +119,7 @@ impl Connection {
             unread_gap: None,
             starved: None,
             rate,
+            is_paced: false,
         }
     }
 
@@ -146,18 +149,19 @@ impl Connection {
 
     /// True when there is a message that may be taken.
     pub(super) fn is_ready(&self) -> bool {
-        self.starved.is_none() && self.end.input.has_messages()
+        !self.is_kept_waiting() && self.end.input.has_messages()
     }
 
     /// True when a poll would find nothing, neither a message nor a fault, and leave all as it is.
     #[inline]
     pub(super) fn is_at_rest(&self) -> bool {
-        self.starved.is_none() && self.end.input.is_at_rest() && !self.end.output.is_broken()
+        !self.is_kept_waiting() && self.end.input.is_at_rest() && !self.end.output.is_broken()
     }
 
-    /// True when its messages wait for its reader.
-    pub(super) const fn is_starved(&self) -> bool {
-        self.starved.is_some()
+    /// True when its messages wait for its reader, or for its session's allowance.
+    #[inline]
+    pub(super) const fn is_kept_waiting(&self) -> bool {
+        self.starved.is_some() || self.is_paced
     }
 
     /// True when its next message need not wait for pending work: whatever operators send, but for what
@@ -177,7 +181,7 @@ impl Connection {
         self.end
     }
 
-    /// The next message, unless the session has no credit for its answer.
+    /// The next message, unless the session has no credit for its answer, or nothing left of its allowance.
     #[inline]
     pub(super) fn poll(
         &mut self,
@@ -190,6 +194,11 @@ impl Connection {
             return Ok(None);
         }
         self.starved = None;
+        if self.rate.is_spent(now_ns) {
+            self.is_paced = self.end.input.has_messages();
+            return Ok(None);
+        }
+        self.is_paced = false;
         // Not for its reader to mend alone, so none of its stalls: what is pending goes on meanwhile.
         if self.answers_due > 0 && !self.has_room_for(CREDIT_SLOTS) {
             return Ok(None);

@@ -12,9 +12,9 @@
 
 use super::clients::Terms;
 use super::connection::{CREDIT_SLOTS, REPLY_SLOTS, USUAL_SLOTS};
-use super::rate::RateLimit;
 use crate::gateway::Bell;
 use crate::mailbox::Detail;
+use crate::rate::RateLimit;
 use crate::side::told_to;
 use std::sync::Arc;
 use touchline_core::Addressee;

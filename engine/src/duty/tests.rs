@@ -1,14 +1,15 @@
 //! Who is served first of those who have sent something while there was nothing to do.
 
 use super::clients::Terms;
-use super::rate::RateLimit;
 use super::*;
 use crate::clock::SystemTime;
 use crate::config::Wait;
 use crate::gateway;
 use crate::log::{Environment, KeeperHandle, LogOptions, open_in};
 use crate::mailbox::Detail;
+use crate::rate::RateLimit;
 use crate::recovery::NothingToReplay;
+use std::collections::HashMap;
 use std::path::Path;
 use touchline_protocol::message::command::CancelOrder;
 use touchline_protocol::message::enums::{Lane, Role};
@@ -16,8 +17,9 @@ use touchline_protocol::ring::RingCapacities;
 use touchline_protocol::ring::layout::MIN_SESSION_SLOTS;
 use touchline_protocol::units::Position;
 
-/// A duty thread over a log in a folder, and the ends of two clients whose sessions it serves.
-fn serves_two(data: &Path) -> (Duty, KeeperHandle, [SessionEnd; 2]) {
+/// A duty thread over a log in a folder, and the ends of two clients whose sessions it serves, the first one so many
+/// commands a second; 0: all.
+fn serves_two(data: &Path, per_second: u32) -> (Duty, KeeperHandle, [SessionEnd; 2]) {
     let environment = Environment::default();
     let log =
         open_in(&environment, &LogOptions::small(data), &mut NothingToReplay, &mut |_| {}).unwrap();
@@ -37,7 +39,7 @@ fn serves_two(data: &Path) -> (Duty, KeeperHandle, [SessionEnd; 2]) {
         let terms = Terms {
             account: None,
             side: None,
-            rate: RateLimit::new(0),
+            rate: RateLimit::new(if session == 1 { per_second } else { 0 }),
             awaits_disk: false,
             detail: Detail::Whole,
         };
@@ -52,7 +54,7 @@ fn serves_two(data: &Path) -> (Duty, KeeperHandle, [SessionEnd; 2]) {
 #[test]
 fn of_two_that_send_together_each_is_served_first_in_turns() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut duty, keeper, mut clients) = serves_two(folder.path());
+    let (mut duty, keeper, mut clients) = serves_two(folder.path(), 0);
     let found = |duty: &mut Duty| {
         [0, 1, 2, 3].map(|next| {
             duty.next_hot = next;
@@ -70,6 +72,60 @@ fn of_two_that_send_together_each_is_served_first_in_turns() {
     send(0);
     assert_eq!(found(&mut duty), [0, 1, 0, 1]);
     keeper.stop();
+}
+
+/// Sends one message again and again until nothing of it is taken; gives how often it was answered with each reason.
+fn answered(duty: &mut Duty, client: &mut SessionEnd, message: &[u8]) -> HashMap<u16, u32> {
+    let mut answers = HashMap::new();
+    let mut buffer = MessageBuffer::new();
+    loop {
+        while client.output.try_push(message).is_ok() {}
+        if duty.work() == 0 {
+            return answers;
+        }
+        while let Some(length) = client.input.poll(&mut buffer).unwrap() {
+            let (_, event) = decode::disclose(buffer.bytes(length)).unwrap();
+            let Ok(decode::Event::Rejected(rejected)) = event.event() else { panic!("taken") };
+            *answers.entry(rejected.reason).or_default() += 1;
+        }
+        client.input.release();
+    }
+}
+
+/// The venue is empty, so whatever is admitted is rejected too, but as what it is.
+#[test]
+fn a_flood_is_refused_for_a_while_and_then_waits_and_wakes_nobody() {
+    const PER_SECOND: u32 = 100;
+    const REFUSED: u32 = 1000;
+    let rate_exceeded = RejectReason::RateExceeded.to_wire();
+    let order = |epoch: u32| {
+        let mut order = CancelOrder::default();
+        (order.command.session, order.command.epoch) = (SessionId(1), Epoch(epoch));
+        bytemuck::bytes_of(&order).to_vec()
+    };
+    let mut unreadable = order(1);
+    unreadable[2] = 99;
+    // What is admitted, of a message that counts as a command and of those that count as refusals first.
+    for (message, own) in [(order(1), PER_SECOND), (order(2), REFUSED), (unreadable, REFUSED)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut duty, keeper, [mut flooder, mut other]) = serves_two(folder.path(), PER_SECOND);
+        let answers = answered(&mut duty, &mut flooder, &message);
+        assert_eq!(answers.values().sum::<u32>(), PER_SECOND + REFUSED, "{answers:?}");
+        let exceeded = answers.get(&rate_exceeded).copied().unwrap_or_default();
+        assert_eq!(exceeded, if own == PER_SECOND { REFUSED } else { 0 }, "{answers:?}");
+        let connection = &duty.clients.connections[0];
+        assert!(connection.is_kept_waiting() && !connection.is_ready());
+
+        other.output.try_push(&order(1)).unwrap();
+        assert_eq!(duty.work(), 1, "others are heard");
+        duty.now_ns += 3_000_000;
+        let more = answered(&mut duty, &mut flooder, &message);
+        assert_eq!(more.values().sum::<u32>(), 3, "{more:?}");
+        duty.now_ns += 10_000_000_000;
+        let more = answered(&mut duty, &mut flooder, &message);
+        assert_eq!(more, answers, "it has been silent for long enough");
+        keeper.stop();
+    }
 }
 
 #[test]

@@ -46,7 +46,8 @@ const TICK: Duration = Duration::from_millis(250);
 const PAUSE: Duration = Duration::from_millis(2 * TICK.as_millis() as u64);
 /// Longest sleep: nothing depends on it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
-/// Sleep while the duty thread's ring is full: nobody tells of room in it.
+/// Sleep while messages wait for room in the duty thread's ring, or for their session's allowance: nobody tells of
+/// either.
 const STUCK: Duration = Duration::from_millis(1);
 /// Longest that the gateway's end takes for clients and readers of the feed that do not read.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -88,7 +89,7 @@ impl Gateway {
         rings: SessionEnd,
     ) -> io::Result<Self> {
         let now = Instant::now();
-        let logons = Logons::new(options.commands_per_second);
+        let per_second = options.commands_per_second;
         Ok(Self {
             readers: Readers::new(options.feed.clone()).map_err(io::Error::other)?,
             history: History::start(&options.data, log.shared_memory_root(), mail.bell())?,
@@ -98,8 +99,8 @@ impl Gateway {
             mail,
             peers: FxHashMap::default(),
             open: FxHashMap::default(),
-            logons,
-            sessions: Sessions::new(rings),
+            logons: Logons::new(per_second),
+            sessions: Sessions::new(rings, per_second, now),
             next_ticket: 0,
             refusals: Refusals::default(),
             used_up: Refusals::default(),
@@ -207,7 +208,7 @@ impl Gateway {
 
     /// Until the next deadline, roughly: idle costs nothing.
     fn patience(&self) -> Duration {
-        if self.sessions.is_stuck() {
+        if self.sessions.is_kept_waiting() {
             return STUCK;
         }
         let shaking = self.peers.values().any(|peer| !peer.is_open());

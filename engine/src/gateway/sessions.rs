@@ -8,13 +8,14 @@ use super::history::{Ask, PIECE_BYTES, Replay};
 use super::service::Gateway;
 use super::stream::{Next, Replaying, Stream, Terms};
 use crate::mailbox::{StateLetter, ToDuty};
+use crate::rate::Debts;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 use touchline_protocol::log::MAX_FRAME_BYTES;
 use touchline_protocol::log::control::LogState;
-use touchline_protocol::message::enums::CloseReason;
+use touchline_protocol::message::enums::{CloseReason, Role};
 use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::ring::{MessageBuffer, PushError, SessionEnd};
 use touchline_protocol::units::{Epoch, Position, SessionId};
@@ -53,6 +54,13 @@ pub(super) struct Sessions {
     early: VecDeque<Vec<u8>>,
     /// States whose place is behind replies that are still in the ring.
     states: VecDeque<StateLetter>,
+    /// Those that have used up what they may say for now.
+    paced: Vec<usize>,
+    /// What they may say, messages a second; 0: unlimited.
+    commands_per_second: u32,
+    debts: Debts,
+    /// What allowances count their time from.
+    begin: Instant,
     /// The duty thread's ring was full.
     is_stuck: bool,
     /// How far the log was on disk when it failed.
@@ -68,7 +76,8 @@ fn low_bytes(epoch: Epoch) -> [u8; 3] {
 }
 
 impl Sessions {
-    pub(super) fn new(rings: SessionEnd) -> Self {
+    /// `commands_per_second`: of each; 0: unlimited.
+    pub(super) fn new(rings: SessionEnd, commands_per_second: u32, now: Instant) -> Self {
         Self {
             rings,
             buffer: Box::default(),
@@ -81,6 +90,10 @@ impl Sessions {
             hungry: Vec::new(),
             early: VecDeque::new(),
             states: VecDeque::new(),
+            paced: Vec::new(),
+            commands_per_second,
+            debts: Debts::default(),
+            begin: now,
             is_stuck: false,
             failed_at: None,
             are_closed: false,
@@ -95,9 +108,9 @@ impl Sessions {
         self.streams.is_empty()
     }
 
-    /// True when messages wait for room in the duty thread's ring.
-    pub(super) const fn is_stuck(&self) -> bool {
-        self.is_stuck
+    /// True when messages wait for room in the duty thread's ring, or for the allowance of their session.
+    pub(super) const fn is_kept_waiting(&self) -> bool {
+        self.is_stuck || !self.paced.is_empty()
     }
 
     /// True when something is held back until the log is on disk.
@@ -125,7 +138,10 @@ impl Sessions {
             self.routes.resize(at + 1, None);
         }
         self.routes[at] = Some(Route { ticket, epoch: low_bytes(started.epoch) });
-        let mut stream = Stream::new(started, terms, logon, now);
+        let has_key = Role::from_wire(started.role).is_some_and(Role::has_key);
+        let per_second = if has_key { self.commands_per_second } else { 0 };
+        let rate = self.debts.allow(started.session, per_second);
+        let mut stream = Stream::new(started, (terms, rate), logon, now);
         if let Some(durable) = self.failed_at {
             stream.fail(durable);
         }
@@ -156,6 +172,31 @@ impl Sessions {
         self.streams.values_mut().for_each(|stream| stream.forgive(lost, now));
     }
 
+    /// Ends a session: it says why, and takes nothing more.
+    fn close(
+        &mut self,
+        ticket: usize,
+        reason: CloseReason,
+        (now, stall_limit): (Instant, Duration),
+    ) {
+        let now_ns = self.nanoseconds(now);
+        if let Some(stream) = self.streams.get_mut(&ticket)
+            && !stream.is_closing()
+        {
+            // Now, and not with its last words: the session may be back before those have arrived.
+            self.debts.keep(stream.session, stream.rate, now_ns);
+            stream.close(reason, stall_limit, now);
+        }
+        self.mark_dirty(ticket);
+        // One that is held is read again.
+        self.mark_ready(ticket);
+    }
+
+    /// As allowances have it.
+    fn nanoseconds(&self, now: Instant) -> u64 {
+        now.duration_since(self.begin).as_nanos() as u64
+    }
+
     fn find(&self, session: SessionId, epoch: Epoch) -> Option<usize> {
         let route = self.routes.get(session.0 as usize)?.as_ref()?;
         let stream = self.streams.get(&route.ticket)?;
@@ -163,8 +204,11 @@ impl Sessions {
     }
 
     /// Forgets a session; gives it back.
-    fn remove(&mut self, ticket: usize) -> Option<Stream> {
+    fn remove(&mut self, ticket: usize, now: Instant) -> Option<Stream> {
         let stream = self.streams.remove(&ticket)?;
+        if !stream.is_closing() {
+            self.debts.keep(stream.session, stream.rate, self.nanoseconds(now));
+        }
         let at = stream.session.0 as usize;
         if self.routes[at].is_some_and(|route| route.ticket == ticket) {
             self.routes[at] = None;
@@ -207,7 +251,7 @@ impl Gateway {
     pub(super) fn session_ended(&mut self, ticket: usize) {
         self.backend.forget(ticket);
         self.history.ask(Ask::Drop { ticket });
-        if let Some(stream) = self.sessions.remove(ticket)
+        if let Some(stream) = self.sessions.remove(ticket, self.now)
             && !stream.is_closing()
         {
             let (session, epoch) = (stream.session, stream.epoch);
@@ -220,12 +264,7 @@ impl Gateway {
         let Some(ticket) = self.sessions.find(session, epoch) else { return };
         self.sessions.routes[session.0 as usize] = None;
         self.end_lingering(session, ticket);
-        if let Some(stream) = self.sessions.streams.get_mut(&ticket) {
-            stream.close(reason, self.options.reader_stall, self.now);
-            self.sessions.mark_dirty(ticket);
-            // One that is held is read again.
-            self.sessions.mark_ready(ticket);
-        }
+        self.sessions.close(ticket, reason, (self.now, self.options.reader_stall));
     }
 
     /// The duty thread has ended, and all its mail is read: says for this reason that every session ends, behind
@@ -267,13 +306,10 @@ impl Gateway {
     fn end_session(&mut self, ticket: usize, reason: CloseReason, why: &str) {
         let Some(stream) = self.sessions.streams.get_mut(&ticket) else { return };
         let (session, epoch) = (stream.session, stream.epoch);
-        stream.close(reason, self.options.reader_stall, self.now);
+        self.sessions.close(ticket, reason, (self.now, self.options.reader_stall));
         self.end_lingering(session, ticket);
         self.refusals.print(&format!("session {session} ended: {why}"));
         self.sessions.routes[session.0 as usize] = None;
-        self.sessions.mark_dirty(ticket);
-        // One that is held is read again.
-        self.sessions.mark_ready(ticket);
         self.mail.tell_duty(ToDuty::Ended { session, epoch });
     }
 
@@ -281,6 +317,9 @@ impl Gateway {
     pub(super) fn pass_on(&mut self) -> bool {
         self.sessions.is_stuck = false;
         let mut has_passed = false;
+        for ticket in std::mem::take(&mut self.sessions.paced) {
+            self.sessions.mark_ready(ticket);
+        }
         for _ in 0..self.sessions.ready.len() {
             let Some(ticket) = self.sessions.ready.pop_front() else { break };
             let Some(stream) = self.sessions.streams.get_mut(&ticket) else { continue };
@@ -303,15 +342,24 @@ impl Gateway {
 
     /// Passes some messages of one session on; true when it may have more.
     fn pass_on_some(&mut self, ticket: usize, has_passed: &mut bool) -> bool {
+        let now_ns = self.sessions.nanoseconds(self.now);
         for _ in 0..MESSAGES_PER_TURN {
             let Some(stream) = self.sessions.streams.get_mut(&ticket) else { return false };
+            if stream.has_input() && stream.rate.is_spent(now_ns) {
+                self.sessions.paced.push(ticket);
+                return false;
+            }
             match stream.next() {
                 Next::Nothing => return false,
-                Next::Done => self.sessions.mark_dirty(ticket),
+                Next::Done => {
+                    stream.rate.pass_on(now_ns);
+                    self.sessions.mark_dirty(ticket);
+                }
                 Next::Command(length) => {
                     match self.sessions.rings.output.stage(stream.message(length)) {
                         Ok(()) => {
                             stream.passed_on(length);
+                            stream.rate.pass_on(now_ns);
                             *has_passed = true;
                         }
                         Err(PushError::Full { .. }) => {
@@ -334,6 +382,7 @@ impl Gateway {
                         from,
                         until: stream.end(),
                     };
+                    stream.rate.pass_on(now_ns);
                     stream.replaying = Replaying::Due;
                     stream.replay = correlation;
                     self.sessions.hungry.retain(|&hungry| hungry != ticket);
@@ -341,6 +390,7 @@ impl Gateway {
                     self.history.ask(Ask::Replay(replay));
                 }
                 Next::State { correlation } => {
+                    stream.rate.pass_on(now_ns);
                     stream.awaits_state = Some(correlation);
                     let Stream { session, epoch, account, .. } = *stream;
                     self.mail.tell_duty(ToDuty::State {

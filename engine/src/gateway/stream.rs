@@ -25,6 +25,7 @@ use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
 
 use super::backend::READ_BYTES;
 use super::stall::Stall;
+use crate::rate::RateLimit;
 
 /// Room for what came and is not passed on yet.
 const INPUT_BYTES: usize = 2 * READ_BYTES;
@@ -102,6 +103,8 @@ pub(super) struct Stream {
     pub(super) account: AccountId,
     input: FrameBuffer,
     outgoing: Outgoing,
+    /// What it may say before it is kept waiting, whatever that is.
+    pub(super) rate: RateLimit,
     heartbeat: Duration,
     heard: Instant,
     said: Instant,
@@ -132,7 +135,7 @@ impl Stream {
     /// Of a session that has just been opened; `logon` are the positions before and behind its logon.
     pub(super) fn new(
         started: &SessionStarted,
-        terms: Terms,
+        (terms, rate): (Terms, RateLimit),
         logon: Range<Position>,
         now: Instant,
     ) -> Self {
@@ -143,6 +146,7 @@ impl Stream {
             account: started.account,
             input: FrameBuffer::new(INPUT_BYTES),
             outgoing: Outgoing::new(started.session, terms.unsent_bytes, is_durable, logon),
+            rate,
             heartbeat: terms.heartbeat,
             heard: now,
             said: now,

@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_state_stands_among_the_events_where_its_position_does() {
         let (mail, StreamRings { mut duty, gateway }) = gateway::mail().expect("memory for rings");
-        let mut sessions = Sessions::new(gateway);
+        let mut sessions = Sessions::new(gateway, 0, Instant::now());
         let (session, epoch) = (SessionId(1), Epoch(1));
         let started = SessionStarted { session, epoch, ..Default::default() };
         let heartbeat = Duration::from_secs(60);

@@ -10,7 +10,8 @@ const STALL: Duration = Duration::from_secs(5);
 fn stream(acknowledgement: u8, now: Instant) -> Stream {
     let heartbeat = Duration::from_secs(60);
     let terms = Terms { acknowledgement, heartbeat, unsent_bytes: 256 << 10 };
-    Stream::new(&SessionStarted::default(), terms, Position(0)..Position(0), now)
+    let rate = RateLimit::new(0);
+    Stream::new(&SessionStarted::default(), (terms, rate), Position(0)..Position(0), now)
 }
 
 fn ask_for_replay(stream: &mut Stream, correlation: u64, now: Instant) {
@@ -366,7 +367,8 @@ fn a_command_under_anothers_name_is_refused_and_takes_nobodys_place() {
     let started = SessionStarted { session: SessionId(1), epoch: Epoch(2), ..Default::default() };
     let heartbeat = Duration::from_secs(60);
     let terms = Terms { acknowledgement: 0, heartbeat, unsent_bytes: 256 << 10 };
-    let mut stream = Stream::new(&started, terms, Position(0)..Position(0), now);
+    let mut stream =
+        Stream::new(&started, (terms, RateLimit::new(0)), Position(0)..Position(0), now);
     let command = |session, epoch| {
         let (session, epoch) = (SessionId(session), Epoch(epoch));
         let command = CommandHeader {

@@ -9,7 +9,9 @@ use crate::mailbox::{FromDuty, StateLetter};
 use std::sync::Mutex;
 use touchline_protocol::framing::frame_length;
 use touchline_protocol::message::decode::disclose;
-use touchline_protocol::message::stream::{SessionClosed, StateEnd, StateRequest};
+use touchline_protocol::message::stream::{
+    Heartbeat, ReplayRequest, SessionClosed, StateEnd, StateRequest,
+};
 use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::ring::RingCapacities;
 use touchline_protocol::ring::layout::MIN_SESSION_SLOTS;
@@ -51,7 +53,8 @@ impl Venue {
 
     fn open(&mut self, ticket: usize, session: u32, epoch: u32, unsent_bytes: usize) {
         let (session, epoch) = (SessionId(session), Epoch(epoch));
-        let started = SessionStarted { session, epoch, ..Default::default() };
+        let role = Role::Trader.to_wire();
+        let started = SessionStarted { session, epoch, role, ..Default::default() };
         let heartbeat = Duration::from_secs(60);
         let terms = Terms { acknowledgement: 0, heartbeat, unsent_bytes };
         let logon = Position(0)..Position(0);
@@ -272,14 +275,101 @@ fn what_finds_the_duty_threads_ring_full_goes_on_when_there_is_room() {
     for _ in 0..10 {
         venue.gateway.pass_on();
     }
-    assert!(venue.gateway.sessions.is_stuck());
+    assert!(venue.gateway.sessions.is_kept_waiting());
     let mut passed: Vec<_> = (0..20).flat_map(|_| venue.passed_on()).collect();
-    assert!(!venue.gateway.sessions.is_stuck());
+    assert!(!venue.gateway.sessions.is_kept_waiting());
     // Each session's in order.
     passed.sort_by_key(|(session, _)| *session);
     let expected = sessions.flat_map(|session| (0..64).map(move |it| (session, it)));
     assert_eq!(passed, expected.collect::<Vec<_>>());
     venue.log.keeper.stop();
+}
+
+/// All that a session may say at once, which is answered: its next correlation behind that.
+fn flood(venue: &mut Venue, (ticket, session, epoch): (usize, u32, u32)) -> u64 {
+    let mut next = 0;
+    loop {
+        venue.commands(ticket, next..next + MESSAGES_PER_TURN as u64);
+        let passed = venue.passed_on();
+        for &(_, correlation) in &passed {
+            assert_eq!(correlation, next);
+            venue.answer(session, epoch, correlation);
+            next += 1;
+        }
+        venue.gateway.sessions.drain(&venue.mail);
+        if passed.len() < MESSAGES_PER_TURN {
+            return next;
+        }
+        assert!(next < 100_000, "there is no end of it");
+    }
+}
+
+#[test]
+fn who_says_more_than_it_may_waits_for_its_time_and_others_do_not() {
+    const PER_SECOND: u32 = 2;
+    // Beside its commands as many again, and a thousand at the least: what is refused by the duty thread.
+    const AT_ONCE: u64 = PER_SECOND as u64 + 1000;
+    let mut venue = Venue::new();
+    venue.gateway.sessions.commands_per_second = PER_SECOND;
+    venue.open(10, 1, 1, PLENTY);
+    venue.open(20, 2, 1, PLENTY);
+    assert_eq!(flood(&mut venue, (10, 1, 1)), AT_ONCE);
+    assert!(venue.gateway.sessions.is_kept_waiting());
+    assert_eq!(venue.told(10).len() as u64, AT_ONCE);
+    assert_eq!(venue.passed_on(), []);
+    venue.gateway.flush();
+    let durable = venue.gateway.durable();
+    assert!(!venue.gateway.sessions.has_work(durable), "nobody looks for it without end");
+    venue.commands(20, 0..1);
+    assert_eq!(venue.passed_on(), [(2, 0)]);
+    assert_eq!(venue.passed_on(), []);
+    venue.gateway.now += Duration::from_millis(3);
+    let passed = venue.passed_on();
+    assert_eq!(passed, [0, 1, 2].map(|more| (1, AT_ONCE + more)));
+    // Ended, its next connection goes on with what is left, whatever that is.
+    venue.gateway.close_session(SessionId(1), Epoch(1), CloseReason::Replaced);
+    venue.open(30, 1, 2, PLENTY);
+    venue.commands(30, 0..4);
+    assert_eq!(venue.passed_on(), []);
+    venue.gateway.now += Duration::from_millis(1);
+    assert_eq!(venue.passed_on(), [(1, 0)]);
+    venue.gateway.session_ended(30);
+    venue.open(40, 1, 3, PLENTY);
+    venue.commands(40, 0..4);
+    assert_eq!(venue.passed_on(), []);
+    venue.gateway.now += Duration::from_secs(1);
+    assert_eq!(venue.passed_on(), [0, 1, 2, 3].map(|it| (1, it)));
+    assert!(!venue.gateway.sessions.is_kept_waiting());
+    venue.log.keeper.stop();
+}
+
+#[test]
+fn whatever_is_said_counts_and_what_is_not_read_yet_does_not() {
+    let replay = ReplayRequest { from: Position(0), ..Default::default() };
+    let state = StateRequest::default();
+    let [replay, state] = [bytemuck::bytes_of(&replay), bytemuck::bytes_of(&state)];
+    let stale = command(SessionId(1), Epoch(9), 0);
+    for said in [bytemuck::bytes_of(&Heartbeat::default()), replay, state, &stale] {
+        let mut venue = Venue::new();
+        venue.gateway.sessions.commands_per_second = 1000;
+        venue.open(10, 1, 1, PLENTY);
+        let now_ns = venue.gateway.sessions.nanoseconds(venue.gateway.now);
+        let left = |venue: &Venue| {
+            let mut rate = venue.gateway.sessions.streams[&10].rate;
+            let mut left = 0;
+            while !rate.is_spent(now_ns) {
+                rate.pass_on(now_ns);
+                left += 1;
+            }
+            left
+        };
+        assert_eq!((left(&venue), venue.passed_on()), (2000, vec![]));
+        venue.comes(10, &said[..8]);
+        assert_eq!((venue.passed_on(), left(&venue)), (vec![], 2000));
+        venue.comes(10, &said[8..]);
+        assert_eq!((venue.passed_on(), left(&venue)), (vec![], 1999), "{said:?}");
+        venue.log.keeper.stop();
+    }
 }
 
 #[test]

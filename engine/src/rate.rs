@@ -1,0 +1,233 @@
+//! How fast a session may send: `engine.commands_per_second`, with as many at once after a second of silence. What it
+//! sends beyond that is refused, and what it sends beyond so many refusals waits where it lies: refusing it all would
+//! let a flood keep the engine at work. Asked by the duty thread for every command, by the gateway for whatever comes
+//! over a socket, and where a connection begins or ends, as the allowance is the session's.
+
+use touchline_protocol::units::SessionId;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Refusals in a second that a session has at the least: they cost the engine next to nothing, and a client that sends
+/// twice as much as it may learns at once that it does.
+const REFUSALS_MIN: u32 = 1000;
+
+/// So many in a second, and at once behind a second of none: a leaky bucket that is kept as a time.
+#[derive(Clone, Copy, Debug)]
+struct Allowance {
+    /// Time that one takes up, ns; 0: there is no end of them.
+    interval_ns: u64,
+    /// When all that was taken so far has been paid for.
+    paid_ns: u64,
+}
+
+impl Allowance {
+    const fn new(per_second: u32) -> Self {
+        let interval_ns = if per_second == 0 { 0 } else { SECOND_NS / per_second as u64 };
+        Self { interval_ns, paid_ns: 0 }
+    }
+
+    /// When all will have been paid for, if one more is taken.
+    const fn paid_with_one_more(&self, now_ns: u64) -> u64 {
+        let begin = if self.paid_ns > now_ns { self.paid_ns } else { now_ns };
+        begin + self.interval_ns
+    }
+
+    const fn has_left(&self, now_ns: u64) -> bool {
+        self.interval_ns == 0 || self.paid_with_one_more(now_ns) <= now_ns + SECOND_NS
+    }
+
+    /// Takes one; false if there is none.
+    #[inline]
+    const fn take(&mut self, now_ns: u64) -> bool {
+        let has_left = self.has_left(now_ns);
+        if has_left {
+            self.paid_ns = self.paid_with_one_more(now_ns);
+        }
+        has_left
+    }
+}
+
+/// What a session may send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RateLimit {
+    commands: Allowance,
+    refusals: Allowance,
+}
+
+impl RateLimit {
+    /// So many commands a second; 0: unlimited.
+    pub(crate) const fn new(per_second: u32) -> Self {
+        let refusals = match per_second {
+            0 => 0,
+            1..REFUSALS_MIN => REFUSALS_MIN,
+            _ => per_second,
+        };
+        Self { commands: Allowance::new(per_second), refusals: Allowance::new(refusals) }
+    }
+
+    /// True if one more command may be taken at `now_ns`, false if it is to be refused; it is counted as that.
+    #[inline]
+    pub(crate) const fn admits(&mut self, now_ns: u64) -> bool {
+        if self.commands.interval_ns == 0 || self.commands.take(now_ns) {
+            return true;
+        }
+        self.refuse(now_ns);
+        false
+    }
+
+    /// Counts a message that is refused: as a command if no refusal is left.
+    pub(crate) const fn refuse(&mut self, now_ns: u64) {
+        let _counted = self.refusals.take(now_ns) || self.commands.take(now_ns);
+    }
+
+    /// Counts a message of which somebody else decides whether it is refused.
+    pub(crate) const fn pass_on(&mut self, now_ns: u64) {
+        let _counted = self.commands.take(now_ns) || self.refusals.take(now_ns);
+    }
+
+    /// True when neither a command nor a refusal is left: what comes next waits.
+    #[inline]
+    pub(crate) const fn is_spent(&self, now_ns: u64) -> bool {
+        self.commands.interval_ns != 0
+            && !self.commands.has_left(now_ns)
+            && !self.refusals.has_left(now_ns)
+    }
+
+    /// True while something of what was sent is not paid for.
+    const fn owes(&self, now_ns: u64) -> bool {
+        self.commands.paid_ns > now_ns || self.refusals.paid_ns > now_ns
+    }
+
+    /// The same allowance with what another one has still to pay.
+    const fn with_debt_of(mut self, other: &Self) -> Self {
+        self.commands.paid_ns = other.commands.paid_ns;
+        self.refusals.paid_ns = other.refusals.paid_ns;
+        self
+    }
+}
+
+/// What sessions without a connection have still to pay: who logs on anew goes on with what it had left.
+#[derive(Default)]
+pub(crate) struct Debts {
+    /// Those of connections that ended not much longer than a second ago: others have paid.
+    owed: Vec<(SessionId, RateLimit)>,
+}
+
+impl Debts {
+    /// The session's connection ends.
+    pub(crate) fn keep(&mut self, session: SessionId, rate: RateLimit, now_ns: u64) {
+        self.owed.retain(|(_, rate)| rate.owes(now_ns));
+        if rate.owes(now_ns) {
+            self.owed.push((session, rate));
+        }
+    }
+
+    /// The allowance of a session that has a connection from now on: so many commands a second; 0: unlimited.
+    pub(crate) fn allow(&mut self, session: SessionId, per_second: u32) -> RateLimit {
+        let fresh = RateLimit::new(per_second);
+        let Some(at) = self.owed.iter().position(|&(of, _)| of == session) else { return fresh };
+        fresh.with_debt_of(&self.owed.swap_remove(at).1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many messages are taken at one moment until none is left, and how many of them are admitted.
+    fn flood(rate: &mut RateLimit, now_ns: u64) -> (usize, usize) {
+        let (mut taken, mut admitted) = (0, 0);
+        while !rate.is_spent(now_ns) && taken < 100_000 {
+            taken += 1;
+            admitted += usize::from(rate.admits(now_ns));
+        }
+        (taken, admitted)
+    }
+
+    #[test]
+    fn a_flood_is_refused_for_a_while_and_then_waits() {
+        for (per_second, refused) in [(1, 1000), (20, 1000), (1000, 1000), (4000, 4000)] {
+            let mut rate = RateLimit::new(per_second);
+            let mut now = 5 * SECOND_NS;
+            let admitted = per_second as usize;
+            assert_eq!(flood(&mut rate, now), (admitted + refused, admitted), "{per_second}");
+            now += SECOND_NS / refused as u64 - 1;
+            assert_eq!(flood(&mut rate, now), (0, 0), "{per_second}");
+            now += 1;
+            let (taken, admitted) = flood(&mut rate, now);
+            assert_eq!(taken, 1 + admitted, "{per_second}");
+            assert!(!rate.admits(now) && rate.is_spent(now));
+            now += 10 * SECOND_NS;
+            let admitted = per_second as usize;
+            assert_eq!(flood(&mut rate, now), (admitted + refused, admitted), "{per_second}");
+        }
+        assert_eq!(flood(&mut RateLimit::new(0), 0), (100_000, 100_000), "there is no end of them");
+    }
+
+    #[test]
+    fn what_is_refused_for_another_reason_counts_as_a_refusal_and_then_as_a_command() {
+        let now = 5 * SECOND_NS;
+        for count in [RateLimit::refuse, RateLimit::pass_on] {
+            let mut rate = RateLimit::new(20);
+            let mut counted = 0;
+            while !rate.is_spent(now) && counted < 100_000 {
+                count(&mut rate, now);
+                counted += 1;
+            }
+            assert_eq!(counted, 1020);
+        }
+        let mut rate = RateLimit::new(20);
+        rate.refuse(now);
+        assert_eq!((0..100).filter(|_| rate.admits(now)).count(), 20, "it was a refusal");
+        let mut rate = RateLimit::new(20);
+        rate.pass_on(now);
+        assert_eq!((0..100).filter(|_| rate.admits(now)).count(), 19, "it was a command");
+    }
+
+    #[test]
+    fn refusals_are_owed_as_commands_are() {
+        let (here, now) = (SessionId(7), 5 * SECOND_NS);
+        let mut debts = Debts::default();
+        let mut rate = debts.allow(here, 20);
+        (0..1000).for_each(|_| rate.refuse(now));
+        debts.keep(here, rate, now);
+        let mut rate = debts.allow(here, 20);
+        assert_eq!(flood(&mut rate, now), (20, 20));
+    }
+
+    #[test]
+    fn who_comes_back_has_what_it_had_left() {
+        let (here, other) = (SessionId(7), SessionId(8));
+        let mut debts = Debts::default();
+        let now = 5 * SECOND_NS;
+        let mut rate = debts.allow(here, 100);
+        assert_eq!((0..60).filter(|_| rate.admits(now)).count(), 60);
+        debts.keep(here, rate, now);
+        let mut rate = debts.allow(other, 100);
+        assert_eq!((0..1000).filter(|_| rate.admits(now)).count(), 100);
+        let mut rate = debts.allow(here, 100);
+        assert_eq!((0..1000).filter(|_| rate.admits(now)).count(), 40);
+        // What has been paid meanwhile is owed no more, and takes up no room.
+        debts.keep(here, rate, now);
+        let later = now + SECOND_NS;
+        debts.keep(other, RateLimit::new(100), later);
+        assert!(debts.owed.is_empty());
+        let mut rate = debts.allow(here, 100);
+        assert_eq!((0..1000).filter(|_| rate.admits(later)).count(), 100);
+    }
+
+    #[test]
+    fn a_second_of_commands_at_once_and_then_one_by_one() {
+        let mut rate = RateLimit::new(100);
+        let mut now = 5 * SECOND_NS;
+        assert_eq!((0..1000).filter(|_| rate.admits(now)).count(), 100);
+        for _ in 0..50 {
+            now += SECOND_NS / 100;
+            assert!(rate.admits(now) && !rate.admits(now));
+        }
+        now += 10 * SECOND_NS;
+        assert_eq!((0..1000).filter(|_| rate.admits(now)).count(), 100);
+        let mut unlimited = RateLimit::new(0);
+        assert!((0..1000).all(|_| unlimited.admits(now)));
+    }
+}
