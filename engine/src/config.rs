@@ -70,8 +70,8 @@ pub struct EngineSection {
     /// ends may come back and keep them, in seconds; 0 to 3600.
     pub reconnect_seconds: u32,
     /// Commands that a trader's or a read-only session may send per second, over all of its connections, with
-    /// as many at once after a pause; 0: unlimited. As many more are rejected, 1,000 at the least, and the rest
-    /// waits unread. A key may log on as often, with 64 at once at the least.
+    /// as many at once after a pause, up to 1,000,000,000; 0: unlimited. As many more are rejected, 1,000 at the
+    /// least, and the rest waits unread. A key may log on as often, 64 times a second at the most, with 64 at once.
     pub commands_per_second: u32,
 }
 
@@ -309,6 +309,8 @@ impl EngineConfig {
         in_range("engine.connections", engine.connections as u64, CONNECTIONS_MIN, 120)?;
         in_range("engine.reader_stall_seconds", engine.reader_stall_seconds.into(), 1, 3600)?;
         in_range("engine.reconnect_seconds", engine.reconnect_seconds.into(), 0, 3600)?;
+        let per_second = engine.commands_per_second.into();
+        in_range("engine.commands_per_second", per_second, 0, 1_000_000_000)?;
         let gateway = &self.gateway;
         in_range("gateway.sessions", gateway.sessions as u64, 1, 10_000)?;
         in_range(

@@ -26,14 +26,12 @@ use crate::notice::alert;
 use crate::quarantine::Quarantine;
 use crate::rate::Debts;
 use absent::Absent;
-use clients::{ClientIndex, Clients};
-use connection::Connection;
+use clients::{ClientIndex, Clients, STARVED_LIMIT};
 use logons::LogonsOwed;
 use replies::reply_events;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 use streams::Streams;
 use touchline_core::{Addressees, Core, Reject};
 use touchline_protocol::message::command::{CommandHeader, ConnectionEnded, RunPending};
@@ -47,20 +45,11 @@ use touchline_protocol::units::{Epoch, SessionId};
 use touchline_protocol::wait::Waiter;
 use transaction::{Refusal, Venue, transact};
 
-/// Longest sleep: so often the heartbeat moves when nothing else does.
-const IDLE_LIMIT: Duration = Duration::from_millis(500);
 /// Where the command header lies in every command.
 const COMMAND_HEADER: Range<usize> =
     MessageHeader::BYTES..MessageHeader::BYTES + size_of::<CommandHeader>();
 /// Mail taken per turn.
 const LETTERS_PER_TURN: u32 = 8;
-/// Longest sleep while a message or an end of a connection waits for log space, or the gateway's messages for it to
-/// take its replies: nobody rings.
-const STARVED_LIMIT: Duration = Duration::from_millis(1);
-/// Longest sleep while the messages of one session wait for it to read its replies, or for its allowance: neither
-/// rings, but all others do. So it is longer than one in place of which a thread looks, and yields in between: beside
-/// whoever computes that costs all others a slice of the scheduler's.
-const KEPT_LIMIT: Duration = Duration::from_micros(1500);
 
 /// Settings and links of the duty thread.
 pub struct DutyOptions {
@@ -331,24 +320,11 @@ impl Duty {
         let (stop, mail) = (&self.stop, &self.mail);
         let Clients { connections, streams, .. } = &self.clients;
         let writer = &self.writer;
-        let lines = [mail.duty_signal.line(), writer.control().duty_line(), streams.parking_line()]
-            .into_iter()
-            // Whose messages wait for something else has nothing to wake this thread for.
-            .chain(
-                connections
-                    .iter()
-                    .filter(|one| !one.is_kept_waiting())
-                    .map(Connection::parking_line),
-            );
+        let own = [mail.duty_signal.line(), writer.control().duty_line()];
+        let lines = own.into_iter().chain(self.clients.parking_lines());
         let room = is_answering(writer);
-        let is_starved = !room || !self.ends_owed.is_empty() || streams.is_starved();
-        let limit = if is_starved {
-            STARVED_LIMIT
-        } else if connections.iter().any(Connection::is_kept_waiting) {
-            KEPT_LIMIT
-        } else {
-            IDLE_LIMIT
-        };
+        let is_starved = !room || !self.ends_owed.is_empty();
+        let limit = if is_starved { STARVED_LIMIT } else { self.clients.sleep_limit() };
         let next_hot = &mut self.next_hot;
         self.waiter.idle(lines, limit, || {
             // In turns, because who is found is served first: else of two that send together always the same.

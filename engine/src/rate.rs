@@ -3,12 +3,13 @@
 //! let a flood keep the engine at work. Asked by the duty thread for every command, by the gateway for whatever comes
 //! over a socket, and where a connection begins or ends, as the allowance is the session's.
 
+use rustc_hash::FxHashMap;
 use touchline_protocol::units::SessionId;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Refusals in a second that a session has at the least: they cost the engine next to nothing, and a client that sends
-/// twice as much as it may learns at once that it does.
+/// a little too much learns at once that it does.
 const REFUSALS_MIN: u32 = 1000;
 
 /// So many in a second, and at once behind a second of none: a leaky bucket that is kept as a time.
@@ -106,27 +107,34 @@ impl RateLimit {
     }
 }
 
+/// So many debts are kept before it is looked which of them are paid.
+const DEBTS_MIN: usize = 64;
+
 /// What sessions without a connection have still to pay: who logs on anew goes on with what it had left.
 #[derive(Default)]
 pub(crate) struct Debts {
-    /// Those of connections that ended not much longer than a second ago: others have paid.
-    owed: Vec<(SessionId, RateLimit)>,
+    owed: FxHashMap<SessionId, RateLimit>,
+    /// How many were still owed when all were last looked at. That is done again once there are twice as many: who
+    /// leaves with a crowd costs no more than who leaves alone.
+    looked: usize,
 }
 
 impl Debts {
     /// The session's connection ends.
     pub(crate) fn keep(&mut self, session: SessionId, rate: RateLimit, now_ns: u64) {
-        self.owed.retain(|(_, rate)| rate.owes(now_ns));
+        if self.owed.len() >= (2 * self.looked).max(DEBTS_MIN) {
+            self.owed.retain(|_, rate| rate.owes(now_ns));
+            self.looked = self.owed.len();
+        }
         if rate.owes(now_ns) {
-            self.owed.push((session, rate));
+            self.owed.insert(session, rate);
         }
     }
 
     /// The allowance of a session that has a connection from now on: so many commands a second; 0: unlimited.
     pub(crate) fn allow(&mut self, session: SessionId, per_second: u32) -> RateLimit {
         let fresh = RateLimit::new(per_second);
-        let Some(at) = self.owed.iter().position(|&(of, _)| of == session) else { return fresh };
-        fresh.with_debt_of(&self.owed.swap_remove(at).1)
+        self.owed.remove(&session).map_or(fresh, |owed| fresh.with_debt_of(&owed))
     }
 }
 
@@ -207,13 +215,28 @@ mod tests {
         assert_eq!((0..1000).filter(|_| rate.admits(now)).count(), 100);
         let mut rate = debts.allow(here, 100);
         assert_eq!((0..1000).filter(|_| rate.admits(now)).count(), 40);
-        // What has been paid meanwhile is owed no more, and takes up no room.
+        // What has been paid meanwhile is owed no more.
         debts.keep(here, rate, now);
         let later = now + SECOND_NS;
         debts.keep(other, RateLimit::new(100), later);
-        assert!(debts.owed.is_empty());
         let mut rate = debts.allow(here, 100);
         assert_eq!((0..1000).filter(|_| rate.admits(later)).count(), 100);
+    }
+
+    #[test]
+    fn debts_that_are_paid_take_up_no_room() {
+        let mut debts = Debts::default();
+        let mut now = 5 * SECOND_NS;
+        for round in 0..10 {
+            for session in 0..1000 {
+                let mut rate = debts.allow(SessionId(1000 * round + session), 100);
+                assert!(rate.admits(now));
+                debts.keep(SessionId(1000 * round + session), rate, now);
+            }
+            assert!((1000..=2000).contains(&debts.owed.len()), "{}", debts.owed.len());
+            assert!(debts.looked >= 64, "each costs as much as all");
+            now += 10 * SECOND_NS;
+        }
     }
 
     #[test]

@@ -59,8 +59,9 @@ const TAKEN: Duration = Duration::from_micros(1);
 const MAX_FAILURES: u32 = 6;
 
 /// Who sleeps no longer than this looks from time to time whether there is something, because nobody rings: its yields
-/// look sooner.
-const LOOKS: Duration = Duration::from_millis(1);
+/// look sooner. So it yields beside whomever, also beside a thread that computes and keeps the core for a slice of the
+/// scheduler's.
+pub const LOOKS: Duration = Duration::from_millis(1);
 
 /// Threads that one ring wakes at the most: the sleeper of the line, and who waits in its place. Each costs whoever
 /// rings some microseconds, and whoever may read the word may sleep on it, with thousands of threads: so nobody but

@@ -11,7 +11,7 @@ use super::stream_client::{
 };
 use super::units::WHOLE;
 use super::venue::{Part, Venue};
-use crate::patience::join;
+use crate::patience::{Wait, join};
 use std::time::{Duration, Instant};
 use touchline_protocol::client::{
     Acknowledgement, Back, CallError, Client, ClientOptions, ConnectError, Endpoint, Notice,
@@ -319,6 +319,46 @@ fn a_session_sends_no_faster_than_it_may() {
         assert!(reasons.contains(&Some(RejectReason::RateExceeded)));
         let mut other = Member::connect(tcp(&venue), "other", (KEY_B, &b));
         other.assert_alive();
+    }
+}
+
+#[test]
+fn a_flood_waits_and_all_of_it_is_answered_in_its_order() {
+    const MANY: u64 = 3000;
+    // As commands, and as what is refused: the rest waits for a second.
+    const AT_ONCE: [u64; 2] = [500, 1000];
+    let venue = venue(&["engine.commands_per_second=500"]);
+    let a = venue.key_a();
+    let shared = Endpoint::SharedMemory(venue.data().join("engine.sock"));
+    for (endpoint, name) in [(tcp(&venue), "flood"), (shared, "flood-memory")] {
+        let mut member = Member::connect(endpoint, name, (KEY_A, &a));
+        let (mut sent, mut answered, mut refused) = (0, 0, 0);
+        let mut heard = Wait::begin();
+        while answered < MANY {
+            heard.go_on(format_args!("only {answered} of {sent} are answered over {name}"));
+            let ioc = TimeInForce::Ioc.to_wire();
+            let mut order = NewOrder { time_in_force: ioc, ..limit(Side::Buy, 10, 1) };
+            order.command.key_id = KeyId(KEY_A);
+            let sender = member.client.sender();
+            while sent < MANY && sender.stage(&mut order).is_ok() {
+                sent += 1;
+            }
+            sender.publish();
+            let receiver = member.client.receiver();
+            while let Some(reply) = receiver.poll().expect("the connection lives") {
+                if reply.is_terminal() {
+                    answered += 1;
+                    assert_eq!(reply.envelope.sequence.0, answered);
+                    let exceeded = RejectReason::RateExceeded.to_wire();
+                    let is_refused = matches!(reply.event.event(), Ok(Event::Rejected(rejected)) if rejected.reason == exceeded);
+                    refused += u64::from(is_refused);
+                    heard = Wait::begin();
+                }
+            }
+            receiver.wait(Duration::from_millis(1));
+        }
+        let told = [MANY - refused, refused];
+        assert!(told[0] >= AT_ONCE[0] && told[1] >= AT_ONCE[1], "{told:?} over {name}");
     }
 }
 

@@ -6,9 +6,23 @@ use super::streams::Streams;
 use crate::mailbox::Detail;
 use crate::quarantine::Quarantine;
 use crate::rate::{Debts, RateLimit};
+use std::iter;
+use std::time::Duration;
 use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, Rejected};
 use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
+use touchline_protocol::wait::{LOOKS, ParkingLine};
+
+/// Longest sleep: so often the heartbeat moves when nothing else does.
+const IDLE_LIMIT: Duration = Duration::from_millis(500);
+/// Longest sleep while a message or an end of a connection waits for log space, or the gateway's messages for it to
+/// take its replies: nobody rings.
+pub(super) const STARVED_LIMIT: Duration = LOOKS;
+/// Longest sleep while the messages of one session wait for it to read its replies, or for its allowance: neither
+/// rings, but all others do. So it is longer than one in place of which a thread looks: that yields beside whoever
+/// computes, for which all others would wait.
+const KEPT_LIMIT: Duration = Duration::from_micros(1500);
+const _: () = assert!(KEPT_LIMIT.as_nanos() > LOOKS.as_nanos());
 
 /// On which terms a client is served.
 pub(super) struct Terms {
@@ -146,6 +160,23 @@ impl Clients {
         match client {
             ClientIndex::Ring(index) => self.connections[index].publish(position),
             ClientIndex::Stream(index) => self.streams.publish(index, position),
+        }
+    }
+
+    /// What this thread is woken by when they sleep: whose messages wait for something else wakes nobody.
+    pub(super) fn parking_lines(&self) -> impl Iterator<Item = ParkingLine<'_>> + Clone {
+        let heard = self.connections.iter().filter(|one| !one.is_kept_waiting());
+        iter::once(self.streams.parking_line()).chain(heard.map(Connection::parking_line))
+    }
+
+    /// How long the thread may sleep on those lines.
+    pub(super) fn sleep_limit(&self) -> Duration {
+        if self.streams.is_starved() {
+            STARVED_LIMIT
+        } else if self.connections.iter().any(Connection::is_kept_waiting) {
+            KEPT_LIMIT
+        } else {
+            IDLE_LIMIT
         }
     }
 

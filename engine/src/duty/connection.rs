@@ -196,6 +196,8 @@ impl Connection {
         self.starved = None;
         if self.rate.is_spent(now_ns) {
             self.is_paced = self.end.input.has_messages();
+            // As a poll that finds nothing does: the room is the client's again.
+            self.end.input.release();
             return Ok(None);
         }
         self.is_paced = false;

@@ -1,6 +1,7 @@
 //! Who is served first of those who have sent something while there was nothing to do.
 
 use super::clients::Terms;
+use super::connection::Connection;
 use super::*;
 use crate::clock::SystemTime;
 use crate::config::Wait;
@@ -76,9 +77,10 @@ fn of_two_that_send_together_each_is_served_first_in_turns() {
 
 /// Sends one message again and again until nothing of it is taken; gives how often it was answered with each reason.
 fn answered(duty: &mut Duty, client: &mut SessionEnd, message: &[u8]) -> HashMap<u16, u32> {
-    let mut answers = HashMap::new();
+    let mut answers: HashMap<u16, u32> = HashMap::new();
     let mut buffer = MessageBuffer::new();
     loop {
+        assert!(answers.values().sum::<u32>() < 100_000, "there is no end of it: {answers:?}");
         while client.output.try_push(message).is_ok() {}
         if duty.work() == 0 {
             return answers;
@@ -113,8 +115,13 @@ fn a_flood_is_refused_for_a_while_and_then_waits_and_wakes_nobody() {
         assert_eq!(answers.values().sum::<u32>(), PER_SECOND + REFUSED, "{answers:?}");
         let exceeded = answers.get(&rate_exceeded).copied().unwrap_or_default();
         assert_eq!(exceeded, if own == PER_SECOND { REFUSED } else { 0 }, "{answers:?}");
-        let connection = &duty.clients.connections[0];
-        assert!(connection.is_kept_waiting() && !connection.is_ready());
+        let heard = |duty: &Duty| {
+            let connection = &duty.clients.connections[0];
+            let (lines, limit) = (duty.clients.parking_lines().count(), duty.clients.sleep_limit());
+            (connection.is_kept_waiting(), connection.is_ready(), lines, limit.as_micros())
+        };
+        // The gateway wakes the thread, and the other client.
+        assert_eq!(heard(&duty), (true, false, 2, 1500));
 
         other.output.try_push(&order(1)).unwrap();
         assert_eq!(duty.work(), 1, "others are heard");
@@ -124,6 +131,24 @@ fn a_flood_is_refused_for_a_while_and_then_waits_and_wakes_nobody() {
         duty.now_ns += 10_000_000_000;
         let more = answered(&mut duty, &mut flooder, &message);
         assert_eq!(more, answers, "it has been silent for long enough");
+
+        // What is left in its ring, and then no more than it may.
+        duty.now_ns += 10_000_000_000;
+        let mut buffer = MessageBuffer::new();
+        while duty.work() > 0 {
+            while flooder.input.poll(&mut buffer).unwrap().is_some() {}
+        }
+        assert_eq!(heard(&duty), (false, false, 3, 500_000), "it is heard as before");
+        duty.now_ns += 10_000_000_000;
+        for _ in 0..PER_SECOND + REFUSED {
+            while flooder.input.poll(&mut buffer).unwrap().is_some() {}
+            flooder.output.try_push(&message).unwrap();
+            assert_eq!(duty.work(), 1);
+        }
+        assert_eq!(duty.work(), 0);
+        assert_eq!(heard(&duty), (false, false, 3, 500_000), "nothing waits");
+        let slots = flooder.output.capacity().slots() as u64;
+        assert_eq!(flooder.output.free_slots(slots), Ok(slots), "all of the ring is its own again");
         keeper.stop();
     }
 }

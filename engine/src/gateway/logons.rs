@@ -1,13 +1,14 @@
-//! How many logons a key may have: each is two transactions of the log, and so it is paced as commands are, by
-//! `engine.commands_per_second`. Called by the gateway for every logon in front of the duty thread.
+//! How many logons a key may have: each is two transactions of the log and, over shared memory, some MiB that are made
+//! and mapped for it. So it is paced as commands are, by `engine.commands_per_second`, and to fewer of them. Called by
+//! the gateway for every logon in front of the duty thread.
 
 use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
 use touchline_protocol::units::KeyId;
 
-/// So many at once a key has at the least after a pause: twice as many as it may have sessions, which all come back
-/// at once when an engine does, and may have to come twice.
-const AT_ONCE_MIN: u32 = 64;
+/// So many a key has at once after a pause, and in a second at the most: twice as many as it may have sessions, which
+/// all come back at once when an engine does, and may have to come twice.
+const AT_ONCE: u32 = 64;
 
 /// What the keys have still to pay.
 pub(super) struct Logons {
@@ -20,10 +21,11 @@ pub(super) struct Logons {
 }
 
 impl Logons {
-    /// So many a second of each key; 0: unlimited.
+    /// Of each key so many a second, if that is not too many; 0: unlimited.
     pub(super) fn new(per_second: u32) -> Self {
+        let per_second = per_second.min(AT_ONCE);
         let interval = Duration::from_secs(1).checked_div(per_second).unwrap_or_default();
-        let credit = interval * per_second.max(AT_ONCE_MIN);
+        let credit = interval * AT_ONCE;
         Self { interval, credit, paid: FxHashMap::default() }
     }
 
@@ -68,10 +70,13 @@ mod tests {
     }
 
     #[test]
-    fn who_may_send_many_commands_may_log_on_as_often() {
-        let (mut logons, begin) = (Logons::new(1000), Instant::now());
-        assert_eq!(admitted(&mut logons, 1, begin), 1000);
-        assert_eq!(admitted(&mut logons, 1, begin + SECOND), 1000);
+    fn who_may_send_many_commands_may_not_log_on_as_often() {
+        for per_second in [64, 65, 1000, u32::MAX] {
+            let (mut logons, begin) = (Logons::new(per_second), Instant::now());
+            assert_eq!(admitted(&mut logons, 1, begin), 64, "{per_second}");
+            assert_eq!(admitted(&mut logons, 1, begin + SECOND / 64), 1, "{per_second}");
+            assert_eq!(admitted(&mut logons, 1, begin + 2 * SECOND), 64, "{per_second}");
+        }
     }
 
     #[test]

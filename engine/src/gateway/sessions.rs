@@ -22,6 +22,8 @@ use touchline_protocol::units::{Epoch, Position, SessionId};
 
 /// Messages of one session that are passed on before it is another's turn.
 const MESSAGES_PER_TURN: usize = 16;
+/// So long a session that has used up what it may say is not looked at.
+const PACED_FOR: Duration = Duration::from_millis(1);
 /// Room that is waited for before a piece of history is asked for.
 const PIECE_ROOM: usize = PIECE_BYTES + 2 * MAX_FRAME_BYTES;
 
@@ -54,8 +56,9 @@ pub(super) struct Sessions {
     early: VecDeque<Vec<u8>>,
     /// States whose place is behind replies that are still in the ring.
     states: VecDeque<StateLetter>,
-    /// Those that have used up what they may say for now.
+    /// Those that have used up what they may say for now, and when they were last looked at.
     paced: Vec<usize>,
+    paced_at: Instant,
     /// What they may say, messages a second; 0: unlimited.
     commands_per_second: u32,
     debts: Debts,
@@ -91,6 +94,7 @@ impl Sessions {
             early: VecDeque::new(),
             states: VecDeque::new(),
             paced: Vec::new(),
+            paced_at: now,
             commands_per_second,
             debts: Debts::default(),
             begin: now,
@@ -170,6 +174,20 @@ impl Sessions {
     /// Counts nothing against anybody that was the gateway's own pause.
     pub(super) fn forgive(&mut self, lost: Duration, now: Instant) {
         self.streams.values_mut().for_each(|stream| stream.forgive(lost, now));
+    }
+
+    /// Those whose messages wait for their time are looked at again, but not in each of many turns that are others'.
+    fn recall_paced(&mut self, now: Instant) {
+        if now.duration_since(self.paced_at) < PACED_FOR {
+            return;
+        }
+        self.paced_at = now;
+        for ticket in std::mem::take(&mut self.paced) {
+            if let Some(stream) = self.streams.get_mut(&ticket) {
+                stream.is_paced = false;
+            }
+            self.mark_ready(ticket);
+        }
     }
 
     /// Ends a session: it says why, and takes nothing more.
@@ -317,9 +335,7 @@ impl Gateway {
     pub(super) fn pass_on(&mut self) -> bool {
         self.sessions.is_stuck = false;
         let mut has_passed = false;
-        for ticket in std::mem::take(&mut self.sessions.paced) {
-            self.sessions.mark_ready(ticket);
-        }
+        self.sessions.recall_paced(self.now);
         for _ in 0..self.sessions.ready.len() {
             let Some(ticket) = self.sessions.ready.pop_front() else { break };
             let Some(stream) = self.sessions.streams.get_mut(&ticket) else { continue };
@@ -346,7 +362,10 @@ impl Gateway {
         for _ in 0..MESSAGES_PER_TURN {
             let Some(stream) = self.sessions.streams.get_mut(&ticket) else { return false };
             if stream.has_input() && stream.rate.is_spent(now_ns) {
-                self.sessions.paced.push(ticket);
+                if !stream.is_paced {
+                    stream.is_paced = true;
+                    self.sessions.paced.push(ticket);
+                }
                 return false;
             }
             match stream.next() {

@@ -116,6 +116,8 @@ pub(super) struct Stream {
     pub(super) is_dirty: bool,
     /// It is among those whose input is to be passed on.
     pub(super) is_ready: bool,
+    /// It is among those that have used up what they may say.
+    pub(super) is_paced: bool,
     /// It is among those that wait for the durable watermark.
     pub(super) is_holding: bool,
     /// Its state is being gathered, for a request of this correlation: what it says behind that waits.
@@ -154,6 +156,7 @@ impl Stream {
             is_held: false,
             is_dirty: false,
             is_ready: false,
+            is_paced: false,
             is_holding: false,
             awaits_state: None,
             replaying: Replaying::Not,

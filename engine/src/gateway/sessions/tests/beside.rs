@@ -323,9 +323,20 @@ fn who_says_more_than_it_may_waits_for_its_time_and_others_do_not() {
     venue.commands(20, 0..1);
     assert_eq!(venue.passed_on(), [(2, 0)]);
     assert_eq!(venue.passed_on(), []);
-    venue.gateway.now += Duration::from_millis(3);
-    let passed = venue.passed_on();
-    assert_eq!(passed, [0, 1, 2].map(|more| (1, AT_ONCE + more)));
+    // Looked at once in a while, and then again and again.
+    venue.gateway.sessions.mark_ready(10);
+    let looked = venue.gateway.sessions.paced_at;
+    venue.gateway.now += Duration::from_micros(900);
+    assert_eq!(venue.passed_on(), []);
+    assert_eq!(venue.gateway.sessions.paced, [10]);
+    assert_eq!(venue.gateway.sessions.paced_at, looked);
+    venue.gateway.now += Duration::from_micros(2100);
+    assert_eq!(venue.passed_on(), [0, 1, 2].map(|more| (1, AT_ONCE + more)));
+    assert_eq!(venue.gateway.sessions.paced_at, venue.gateway.now);
+    venue.gateway.now += Duration::from_millis(1);
+    assert_eq!(venue.passed_on(), [(1, AT_ONCE + 3)]);
+    venue.gateway.now += Duration::from_millis(1);
+    assert_eq!(venue.passed_on(), [(1, AT_ONCE + 4)]);
     // Ended, its next connection goes on with what is left, whatever that is.
     venue.gateway.close_session(SessionId(1), Epoch(1), CloseReason::Replaced);
     venue.open(30, 1, 2, PLENTY);
@@ -368,6 +379,11 @@ fn whatever_is_said_counts_and_what_is_not_read_yet_does_not() {
         assert_eq!((venue.passed_on(), left(&venue)), (vec![], 2000));
         venue.comes(10, &said[8..]);
         assert_eq!((venue.passed_on(), left(&venue)), (vec![], 1999), "{said:?}");
+        let stream = venue.gateway.sessions.streams.get_mut(&10).unwrap();
+        (0..1999).for_each(|_| stream.rate.pass_on(now_ns));
+        venue.gateway.sessions.mark_ready(10);
+        assert_eq!((venue.passed_on(), left(&venue)), (vec![], 0));
+        assert!(!venue.gateway.sessions.is_kept_waiting(), "it has said nothing more");
         venue.log.keeper.stop();
     }
 }
