@@ -95,6 +95,8 @@ pub struct Duty {
     cold_was_shut_out: bool,
     /// The same of the stream sessions.
     streams_were_shut_out: bool,
+    /// Messages of the turn whose sessions have used up their allowance with them.
+    paced_work: u32,
     buffer: Box<MessageBuffer>,
     waiter: Waiter,
     now_ns: u64,
@@ -165,6 +167,7 @@ impl Duty {
             next_cold: 0,
             cold_was_shut_out: false,
             streams_were_shut_out: false,
+            paced_work: 0,
             buffer: Box::new(MessageBuffer::new()),
             waiter,
             now_ns,
@@ -252,7 +255,10 @@ impl Duty {
         self.writer.tell_keeper();
         self.read_clock();
         while !self.stop.load(Ordering::Acquire) {
-            let is_timely = if self.work() == 0 {
+            let work = self.work();
+            // Behind the few messages that a flood may have in a while nothing is to be looked out for: it waits again,
+            // and so does this thread, instead of yielding to whoever computes, for which all others would wait.
+            let is_timely = if work == self.paced_work {
                 self.bring_near();
                 // Read in front of a few pauses, and not when there is a message already: that would wait for
                 // it. So what comes is stamped with a time that is less than a microsecond older, unless the
@@ -278,6 +284,7 @@ impl Duty {
 
     /// A turn's work, at the time that was read last.
     fn work(&mut self) -> u32 {
+        self.paced_work = 0;
         let mut work = self.read_mail();
         self.report_owed_ends();
         work += self.report_absent();

@@ -158,6 +158,11 @@ impl Connection {
         !self.is_kept_waiting() && self.end.input.is_at_rest() && !self.end.output.is_broken()
     }
 
+    /// True when its messages wait for its session's allowance.
+    pub(super) const fn is_paced(&self) -> bool {
+        self.is_paced
+    }
+
     /// True when its messages wait for its reader, or for its session's allowance.
     #[inline]
     pub(super) const fn is_kept_waiting(&self) -> bool {

@@ -138,7 +138,8 @@ impl Duty {
     fn poll(&mut self, index: usize, limit: u32) -> u32 {
         let stall_limit_ns = u64::from(self.settings.reader_stall_seconds) * 1_000_000_000;
         let client = ClientIndex::Ring(index);
-        let Self { core, writer, addressees, clients, buffer, now_ns, clock, .. } = self;
+        let Self { core, writer, addressees, clients, buffer, now_ns, clock, paced_work, .. } =
+            self;
         for done in 0..limit {
             let has_room = is_answering(writer);
             let connection = &mut clients.connections[index];
@@ -149,7 +150,12 @@ impl Duty {
                 connection.forget_answers();
             }
             match connection.poll(buffer, *now_ns, stall_limit_ns) {
-                Ok(None) => return done,
+                Ok(None) => {
+                    if connection.is_paced() {
+                        *paced_work += done;
+                    }
+                    return done;
+                }
                 Ok(Some(length)) => {
                     let bytes = buffer.bytes(length);
                     let mut venue = Venue { core, writer, addressees, now_ns: *now_ns };

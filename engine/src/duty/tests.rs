@@ -128,6 +128,13 @@ fn a_flood_is_refused_for_a_while_and_then_waits_and_wakes_nobody() {
         duty.now_ns += 3_000_000;
         let more = answered(&mut duty, &mut flooder, &message);
         assert_eq!(more.values().sum::<u32>(), 3, "{more:?}");
+        duty.now_ns += 3_000_000;
+        assert_eq!((duty.work(), duty.paced_work), (3, 3), "nothing to stay awake for");
+        duty.now_ns += 1_000_000;
+        other.output.try_push(&order(1)).unwrap();
+        assert_eq!((duty.work(), duty.paced_work), (2, 1));
+        assert_eq!((duty.work(), duty.paced_work), (0, 0));
+        while flooder.input.poll(&mut MessageBuffer::new()).unwrap().is_some() {}
         duty.now_ns += 10_000_000_000;
         let more = answered(&mut duty, &mut flooder, &message);
         assert_eq!(more, answers, "it has been silent for long enough");
