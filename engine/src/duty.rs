@@ -256,8 +256,9 @@ impl Duty {
         self.read_clock();
         while !self.stop.load(Ordering::Acquire) {
             let work = self.work();
-            // Behind the few messages that a flood may have in a while nothing is to be looked out for: it waits again,
-            // and so does this thread, instead of yielding to whoever computes, for which all others would wait.
+            // Behind the few messages that a flooded ring may have in a while nothing is to be looked out for: it waits
+            // again, and so does this thread, instead of yielding to whoever computes, for which all others would wait.
+            // More than a turn takes of a ring, and orders judged by levels, keep it awake as others' do.
             let is_timely = if work == self.paced_work {
                 self.bring_near();
                 // Read in front of a few pauses, and not when there is a message already: that would wait for

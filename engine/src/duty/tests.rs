@@ -1,4 +1,5 @@
-//! Who is served first of those who have sent something while there was nothing to do.
+//! Who is served first of those who have sent something while there was nothing to do, and who waits that sends more
+//! than it may.
 
 use super::clients::Terms;
 use super::connection::Connection;
