@@ -148,7 +148,7 @@ impl Duty {
         let clients = Clients {
             connections: Vec::with_capacity(settings.connections),
             streams: Streams::new(streams, mail.bell()),
-            debts: Debts::default(),
+            debts: Debts::new(settings.commands_per_second),
             quarantine: Quarantine::default(),
         };
         Self {
@@ -539,7 +539,7 @@ fn no_command(
         envelope.correlation = header.correlation;
         envelope.sequence = header.sequence;
     }
-    clients.refuse(client, envelope.time_ns);
+    clients.count_refusal(client, envelope.time_ns);
     clients.reject(client, envelope, RejectReason::Malformed, 0, template);
     Executed::Answered
 }
@@ -553,7 +553,7 @@ fn refused_unjudged(
     now_ns: u64,
 ) -> Option<RejectReason> {
     if (header.session, header.epoch) != identity {
-        clients.refuse(client, now_ns);
+        clients.count_refusal(client, now_ns);
         Some(RejectReason::StaleEpoch)
     } else if !clients.admits(client, now_ns) {
         Some(RejectReason::RateExceeded)

@@ -4,6 +4,7 @@
 //! over a socket, and where a connection begins or ends, as the allowance is the session's.
 
 use rustc_hash::FxHashMap;
+use touchline_protocol::message::enums::Role;
 use touchline_protocol::units::SessionId;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -33,6 +34,7 @@ impl Allowance {
         begin + self.interval_ns
     }
 
+    #[inline]
     const fn has_left(&self, now_ns: u64) -> bool {
         self.interval_ns == 0 || self.paid_with_one_more(now_ns) <= now_ns + SECOND_NS
     }
@@ -41,7 +43,7 @@ impl Allowance {
     #[inline]
     const fn take(&mut self, now_ns: u64) -> bool {
         let has_left = self.has_left(now_ns);
-        if has_left {
+        if has_left && self.interval_ns != 0 {
             self.paid_ns = self.paid_with_one_more(now_ns);
         }
         has_left
@@ -69,50 +71,43 @@ impl RateLimit {
     /// True if one more command may be taken at `now_ns`, false if it is to be refused; it is counted as that.
     #[inline]
     pub(crate) const fn admits(&mut self, now_ns: u64) -> bool {
-        if self.commands.interval_ns == 0 || self.commands.take(now_ns) {
-            return true;
+        let admits = self.commands.take(now_ns);
+        if !admits {
+            self.count_refusal(now_ns);
         }
-        self.refuse(now_ns);
-        false
+        admits
     }
 
     /// Counts a message that is refused: as a command if no refusal is left.
-    pub(crate) const fn refuse(&mut self, now_ns: u64) {
+    pub(crate) const fn count_refusal(&mut self, now_ns: u64) {
         let _counted = self.refusals.take(now_ns) || self.commands.take(now_ns);
     }
 
     /// Counts a message of which somebody else decides whether it is refused.
-    pub(crate) const fn pass_on(&mut self, now_ns: u64) {
+    pub(crate) const fn count_passed_on(&mut self, now_ns: u64) {
         let _counted = self.commands.take(now_ns) || self.refusals.take(now_ns);
     }
 
     /// True when neither a command nor a refusal is left: what comes next waits.
     #[inline]
     pub(crate) const fn is_spent(&self, now_ns: u64) -> bool {
-        self.commands.interval_ns != 0
-            && !self.commands.has_left(now_ns)
-            && !self.refusals.has_left(now_ns)
+        !self.commands.has_left(now_ns) && !self.refusals.has_left(now_ns)
     }
 
     /// True while something of what was sent is not paid for.
     const fn owes(&self, now_ns: u64) -> bool {
         self.commands.paid_ns > now_ns || self.refusals.paid_ns > now_ns
     }
-
-    /// The same allowance with what another one has still to pay.
-    const fn with_debt_of(mut self, other: &Self) -> Self {
-        self.commands.paid_ns = other.commands.paid_ns;
-        self.refusals.paid_ns = other.refusals.paid_ns;
-        self
-    }
 }
 
 /// So many debts are kept before it is looked which of them are paid.
 const DEBTS_MIN: usize = 64;
 
-/// What sessions without a connection have still to pay: who logs on anew goes on with what it had left.
-#[derive(Default)]
+/// What sessions may send that log on, and what those without a connection have still to pay of it: who logs on anew
+/// goes on with what it had left.
 pub(crate) struct Debts {
+    /// Of a session with a key; 0: unlimited.
+    per_second: u32,
     owed: FxHashMap<SessionId, RateLimit>,
     /// How many were still owed when all were last looked at. That is done again once there are twice as many: who
     /// leaves with a crowd costs no more than who leaves alone.
@@ -120,6 +115,11 @@ pub(crate) struct Debts {
 }
 
 impl Debts {
+    /// Nobody owes anything; so many commands a second for a session with a key; 0: unlimited.
+    pub(crate) fn new(per_second: u32) -> Self {
+        Self { per_second, owed: FxHashMap::default(), looked: 0 }
+    }
+
     /// The session's connection ends.
     pub(crate) fn keep(&mut self, session: SessionId, rate: RateLimit, now_ns: u64) {
         if self.owed.len() >= (2 * self.looked).max(DEBTS_MIN) {
@@ -131,10 +131,13 @@ impl Debts {
         }
     }
 
-    /// The allowance of a session that has a connection from now on: so many commands a second; 0: unlimited.
-    pub(crate) fn allow(&mut self, session: SessionId, per_second: u32) -> RateLimit {
-        let fresh = RateLimit::new(per_second);
-        self.owed.remove(&session).map_or(fresh, |owed| fresh.with_debt_of(&owed))
+    /// The allowance of a session that has a connection in this role from now on. The engine's own user, who has no
+    /// key, is not held back.
+    pub(crate) fn allow(&mut self, session: SessionId, role: Role) -> RateLimit {
+        if !role.has_key() {
+            return RateLimit::new(0);
+        }
+        self.owed.remove(&session).unwrap_or_else(|| RateLimit::new(self.per_second))
     }
 }
 
@@ -175,7 +178,7 @@ mod tests {
     #[test]
     fn what_is_refused_for_another_reason_counts_as_a_refusal_and_then_as_a_command() {
         let now = 5 * SECOND_NS;
-        for count in [RateLimit::refuse, RateLimit::pass_on] {
+        for count in [RateLimit::count_refusal, RateLimit::count_passed_on] {
             let mut rate = RateLimit::new(20);
             let mut counted = 0;
             while !rate.is_spent(now) && counted < 100_000 {
@@ -185,51 +188,65 @@ mod tests {
             assert_eq!(counted, 1020);
         }
         let mut rate = RateLimit::new(20);
-        rate.refuse(now);
+        rate.count_refusal(now);
         assert_eq!((0..100).filter(|_| rate.admits(now)).count(), 20, "it was a refusal");
         let mut rate = RateLimit::new(20);
-        rate.pass_on(now);
+        rate.count_passed_on(now);
         assert_eq!((0..100).filter(|_| rate.admits(now)).count(), 19, "it was a command");
     }
 
     #[test]
     fn refusals_are_owed_as_commands_are() {
         let (here, now) = (SessionId(7), 5 * SECOND_NS);
-        let mut debts = Debts::default();
-        let mut rate = debts.allow(here, 20);
-        (0..1000).for_each(|_| rate.refuse(now));
+        let mut debts = Debts::new(20);
+        let mut rate = debts.allow(here, Role::Trader);
+        (0..1000).for_each(|_| rate.count_refusal(now));
         debts.keep(here, rate, now);
-        let mut rate = debts.allow(here, 20);
+        let mut rate = debts.allow(here, Role::Trader);
         assert_eq!(flood(&mut rate, now), (20, 20));
     }
 
     #[test]
     fn who_comes_back_has_what_it_had_left() {
         let (here, other) = (SessionId(7), SessionId(8));
-        let mut debts = Debts::default();
+        let mut debts = Debts::new(100);
         let now = 5 * SECOND_NS;
-        let mut rate = debts.allow(here, 100);
+        let mut rate = debts.allow(here, Role::Trader);
         assert_eq!((0..60).filter(|_| rate.admits(now)).count(), 60);
         debts.keep(here, rate, now);
-        let mut rate = debts.allow(other, 100);
+        let mut rate = debts.allow(other, Role::Trader);
         assert_eq!((0..1000).filter(|_| rate.admits(now)).count(), 100);
-        let mut rate = debts.allow(here, 100);
+        let mut rate = debts.allow(here, Role::Trader);
         assert_eq!((0..1000).filter(|_| rate.admits(now)).count(), 40);
         // What has been paid meanwhile is owed no more.
         debts.keep(here, rate, now);
         let later = now + SECOND_NS;
         debts.keep(other, RateLimit::new(100), later);
-        let mut rate = debts.allow(here, 100);
+        let mut rate = debts.allow(here, Role::Trader);
         assert_eq!((0..1000).filter(|_| rate.admits(later)).count(), 100);
     }
 
     #[test]
+    fn who_has_no_key_is_not_held_back() {
+        let mut debts = Debts::new(1);
+        for (role, taken) in [
+            (Role::Trader, 1001),
+            (Role::ReadOnly, 1001),
+            (Role::Admin, 100_000),
+            (Role::Adapter, 100_000),
+        ] {
+            let mut rate = debts.allow(SessionId(7), role);
+            assert_eq!(flood(&mut rate, 5 * SECOND_NS).0, taken, "{role:?}");
+        }
+    }
+
+    #[test]
     fn debts_that_are_paid_take_up_no_room() {
-        let mut debts = Debts::default();
+        let mut debts = Debts::new(100);
         let mut now = 5 * SECOND_NS;
         for round in 0..10 {
             for session in 0..1000 {
-                let mut rate = debts.allow(SessionId(1000 * round + session), 100);
+                let mut rate = debts.allow(SessionId(1000 * round + session), Role::Trader);
                 assert!(rate.admits(now));
                 debts.keep(SessionId(1000 * round + session), rate, now);
             }

@@ -101,9 +101,9 @@ impl Clients {
         self.rate(client).admits(now_ns)
     }
 
-    /// The client's message is refused by who sends it, or because nobody can read it.
-    pub(super) fn refuse(&mut self, client: ClientIndex, now_ns: u64) {
-        self.rate(client).refuse(now_ns);
+    /// Counts a message of the client's that is refused by who sends it, or because nobody can read it.
+    pub(super) fn count_refusal(&mut self, client: ClientIndex, now_ns: u64) {
+        self.rate(client).count_refusal(now_ns);
     }
 
     /// The client is about to be removed: what it has still to pay its session owes.

@@ -71,10 +71,8 @@ impl Duty {
         let identity = (started.session, started.epoch);
         let watches = self.core.session(started.session).is_some_and(|one| one.account_events);
         let account = watches.then_some(started.account);
-        let is_trading = role.has_key();
-        let side = is_trading.then_some(started.account);
-        let per_second = if is_trading { self.settings.commands_per_second } else { 0 };
-        let rate = self.clients.debts.allow(started.session, per_second);
+        let side = role.has_key().then_some(started.account);
+        let rate = self.clients.debts.allow(started.session, role);
         if awaits_disk || role == Role::Adapter {
             // What came before it is what it may ask for first.
             self.writer.want_durable();

@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
 use touchline_protocol::units::KeyId;
 
-/// So many a key has at once after a pause, and no more in any later second: twice as many as it may have sessions, which
-/// all come back at once when an engine does, and may have to come twice.
+/// So many a key has at once after a pause, and no more in any later second: twice as many as it may have sessions,
+/// which all come back at once when an engine does, and may have to come twice.
 const AT_ONCE: u32 = 64;
 
 /// What the keys have still to pay.

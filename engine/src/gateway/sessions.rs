@@ -59,8 +59,6 @@ pub(super) struct Sessions {
     /// Those that have used up what they may say for now, and when they were last looked at.
     paced: Vec<usize>,
     paced_at: Instant,
-    /// What they may say, messages a second; 0: unlimited.
-    commands_per_second: u32,
     debts: Debts,
     /// What allowances count their time from.
     begin: Instant,
@@ -95,8 +93,7 @@ impl Sessions {
             states: VecDeque::new(),
             paced: Vec::new(),
             paced_at: now,
-            commands_per_second,
-            debts: Debts::default(),
+            debts: Debts::new(commands_per_second),
             begin: now,
             is_stuck: false,
             failed_at: None,
@@ -142,9 +139,8 @@ impl Sessions {
             self.routes.resize(at + 1, None);
         }
         self.routes[at] = Some(Route { ticket, epoch: low_bytes(started.epoch) });
-        let has_key = Role::from_wire(started.role).is_some_and(Role::has_key);
-        let per_second = if has_key { self.commands_per_second } else { 0 };
-        let rate = self.debts.allow(started.session, per_second);
+        let role = Role::from_wire(started.role).unwrap_or(Role::ReadOnly);
+        let rate = self.debts.allow(started.session, role);
         let mut stream = Stream::new(started, (terms, rate), logon, now);
         if let Some(durable) = self.failed_at {
             stream.fail(durable);
@@ -371,14 +367,14 @@ impl Gateway {
             match stream.next() {
                 Next::Nothing => return false,
                 Next::Done => {
-                    stream.rate.pass_on(now_ns);
+                    stream.rate.count_passed_on(now_ns);
                     self.sessions.mark_dirty(ticket);
                 }
                 Next::Command(length) => {
                     match self.sessions.rings.output.stage(stream.message(length)) {
                         Ok(()) => {
                             stream.passed_on(length);
-                            stream.rate.pass_on(now_ns);
+                            stream.rate.count_passed_on(now_ns);
                             *has_passed = true;
                         }
                         Err(PushError::Full { .. }) => {
@@ -401,7 +397,7 @@ impl Gateway {
                         from,
                         until: stream.end(),
                     };
-                    stream.rate.pass_on(now_ns);
+                    stream.rate.count_passed_on(now_ns);
                     stream.replaying = Replaying::Due;
                     stream.replay = correlation;
                     self.sessions.hungry.retain(|&hungry| hungry != ticket);
@@ -409,7 +405,7 @@ impl Gateway {
                     self.history.ask(Ask::Replay(replay));
                 }
                 Next::State { correlation } => {
-                    stream.rate.pass_on(now_ns);
+                    stream.rate.count_passed_on(now_ns);
                     stream.awaits_state = Some(correlation);
                     let Stream { session, epoch, account, .. } = *stream;
                     self.mail.tell_duty(ToDuty::State {

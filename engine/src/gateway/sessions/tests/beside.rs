@@ -310,7 +310,7 @@ fn who_says_more_than_it_may_waits_for_its_time_and_others_do_not() {
     // Beside its commands as many again, and a thousand at the least: what is refused by the duty thread.
     const AT_ONCE: u64 = PER_SECOND as u64 + 1000;
     let mut venue = Venue::new();
-    venue.gateway.sessions.commands_per_second = PER_SECOND;
+    venue.gateway.sessions.debts = Debts::new(PER_SECOND);
     venue.open(10, 1, 1, PLENTY);
     venue.open(20, 2, 1, PLENTY);
     assert_eq!(flood(&mut venue, (10, 1, 1)), AT_ONCE);
@@ -362,14 +362,14 @@ fn whatever_is_said_counts_and_what_is_not_read_yet_does_not() {
     let stale = command(SessionId(1), Epoch(9), 0);
     for said in [bytemuck::bytes_of(&Heartbeat::default()), replay, state, &stale] {
         let mut venue = Venue::new();
-        venue.gateway.sessions.commands_per_second = 1000;
+        venue.gateway.sessions.debts = Debts::new(1000);
         venue.open(10, 1, 1, PLENTY);
         let now_ns = venue.gateway.sessions.nanoseconds(venue.gateway.now);
         let left = |venue: &Venue| {
             let mut rate = venue.gateway.sessions.streams[&10].rate;
             let mut left = 0;
             while !rate.is_spent(now_ns) {
-                rate.pass_on(now_ns);
+                rate.count_passed_on(now_ns);
                 left += 1;
             }
             left
@@ -380,7 +380,7 @@ fn whatever_is_said_counts_and_what_is_not_read_yet_does_not() {
         venue.comes(10, &said[8..]);
         assert_eq!((venue.passed_on(), left(&venue)), (vec![], 1999), "{said:?}");
         let stream = venue.gateway.sessions.streams.get_mut(&10).unwrap();
-        (0..1999).for_each(|_| stream.rate.pass_on(now_ns));
+        (0..1999).for_each(|_| stream.rate.count_passed_on(now_ns));
         venue.gateway.sessions.mark_ready(10);
         assert_eq!((venue.passed_on(), left(&venue)), (vec![], 0));
         assert!(!venue.gateway.sessions.is_kept_waiting(), "it has said nothing more");
