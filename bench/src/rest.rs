@@ -72,17 +72,15 @@ pub struct Block {
     pub latency: Percentiles,
 }
 
-/// What connections cost that take part in nothing.
+/// What connections cost in one run that take part in nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct Crowd {
-    /// How many: every other one sends a byte of a head now and then, the rest nothing.
-    pub connections: usize,
-    /// Resident memory of the adapter per such connection, bytes, behind the orders beside them.
-    pub bytes_per_connection: u64,
+pub struct CrowdRun {
     /// Latency of orders at the scheduled rate without them.
     pub without: Percentiles,
-    /// And with them.
+    /// And with them, once the adapter has taken all of them.
     pub with: Percentiles,
+    /// Resident memory of the adapter per such connection, bytes, behind the orders beside them.
+    pub bytes_per_connection: u64,
 }
 
 /// What was measured of the second front in one run.
@@ -191,16 +189,18 @@ pub fn run(options: &RestOptions) -> Result<RestReport> {
             may: second.as_mut().map(|second| second.run(options)).transpose()?,
         });
     }
-    let crowd = match options.bystanders {
-        0 => None,
-        connections => Some(crowd(options, &mut subjects[1], connections)?),
-    };
+    let mut crowds = Vec::new();
+    if options.bystanders > 0 {
+        for _ in 0..options.runs {
+            crowds.push(crowd(options, &mut subjects[1])?);
+        }
+    }
     front.stop()?;
     appended.stop()?;
     durable.stop()?;
     second.map_or(Ok(()), Second::stop)?;
     let place = (Machine::here(), Scratch::of(&options.scratch)?);
-    Ok(RestReport::new(place, options, runs, crowd))
+    Ok(RestReport::new(place, options, runs, crowds))
 }
 
 /// The servers on the second front.
@@ -230,15 +230,19 @@ impl Second {
     }
 }
 
-fn crowd(options: &RestOptions, subject: &mut Subject, connections: usize) -> Result<Crowd> {
+/// The first run's memory is what counts: later ones have their connections where those of the run before were.
+fn crowd(options: &RestOptions, subject: &mut Subject) -> Result<CrowdRun> {
+    usage::settle(subject.pid)?;
     let without = subject.paced(options)?;
     let before = usage::resident_bytes(subject.pid)?;
-    let bystanders = Bystanders::start(subject.address, connections)?;
+    let bystanders = Bystanders::start(subject.address, options.bystanders)?;
+    // Else the first orders wait while thousands of connections are accepted, which is a flood and no crowd.
+    usage::settle(subject.pid)?;
     let with = subject.paced(options)?;
-    // Now: all of them have been taken from the queue, and the slow ones have sent bytes.
+    // Now: the slow ones have sent bytes.
     let grown = usage::resident_bytes(subject.pid)?.saturating_sub(before);
     bystanders.end()?;
-    Ok(Crowd { connections, bytes_per_connection: grown / connections as u64, without, with })
+    Ok(CrowdRun { without, with, bytes_per_connection: grown / options.bystanders as u64 })
 }
 
 fn median_block(blocks: impl Iterator<Item = Block> + Clone) -> Block {

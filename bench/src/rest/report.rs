@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::{Block, Crowd, RestOptions, Run, SecondFront, median_block};
+use super::{Block, CrowdRun, RestOptions, Run, SecondFront, median_block};
 use crate::latency::{Percentiles, duration, hundredths, median_far_ratio, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::scratch::Scratch;
@@ -20,6 +20,38 @@ pub struct Ratios {
     pub may_constant: Option<u64>,
     /// Orders answered when appended, on the second front.
     pub may_appended: Option<u64>,
+}
+
+/// What connections cost that take part in nothing.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Crowd {
+    /// How many: every other one sends a byte of a head now and then, the rest nothing.
+    pub connections: usize,
+    /// Resident memory of the adapter per such connection, bytes, in the first run.
+    pub bytes_per_connection: u64,
+    /// Latency of orders without them, medians of the runs.
+    pub without: Percentiles,
+    /// And with them.
+    pub with: Percentiles,
+    /// The p99 with them to that without, in hundredths, median of the runs' ratios.
+    pub p99_ratio: Option<u64>,
+    /// Each run.
+    pub runs: Vec<CrowdRun>,
+}
+
+impl Crowd {
+    /// None without a run.
+    fn of(connections: usize, runs: Vec<CrowdRun>) -> Option<Self> {
+        let latencies = |of: fn(&CrowdRun) -> Percentiles| runs.iter().map(of).collect::<Vec<_>>();
+        Some(Self {
+            connections,
+            bytes_per_connection: runs.first()?.bytes_per_connection,
+            without: Percentiles::median(&latencies(|run| run.without)),
+            with: Percentiles::median(&latencies(|run| run.with)),
+            p99_ratio: median_far_ratio(runs.iter().map(|run| (run.with.p99, run.without.p99))),
+            runs,
+        })
+    }
 }
 
 /// All of it.
@@ -45,7 +77,7 @@ impl RestReport {
         (machine, scratch): (Machine, Scratch),
         options: &RestOptions,
         runs: Vec<Run>,
-        crowd: Option<Crowd>,
+        crowds: Vec<CrowdRun>,
     ) -> Self {
         let to_constant = |of: fn(&Run) -> Block| {
             median_ratio(runs.iter().map(|run| (of(run).cpu_ns, run.constant.cpu_ns)))
@@ -80,7 +112,7 @@ impl RestReport {
                 may_appended: second_to_constant(|may| may.appended),
             },
             runs,
-            crowd,
+            crowd: Crowd::of(options.bystanders, crowds),
         }
     }
 
@@ -141,10 +173,11 @@ impl RestReport {
         if let Some(crowd) = &self.crowd {
             let _infallible = write!(
                 text,
-                "\n{} connections that send nothing or a byte now and then\n\
+                "\n{} connections that send nothing or a byte now and then, median of {} run(s)\n\
                  memory each           {} bytes\n\
                  {:<40}{}\n{:<40}{}\n{:<40}{}\np99 with to without    {}\n",
                 crowd.connections,
+                crowd.runs.len(),
                 crowd.bytes_per_connection,
                 "",
                 Percentiles::HEADING,
@@ -152,7 +185,7 @@ impl RestReport {
                 crowd.without.columns(),
                 "order, appended, with them",
                 crowd.with.columns(),
-                hundredths(median_far_ratio([(crowd.with.p99, crowd.without.p99)])),
+                hundredths(crowd.p99_ratio),
             );
         }
         text
@@ -174,7 +207,7 @@ mod tests {
         let block = Block { cpu_ns: 9_999_900, waiting_ns: 9_999_800, rate: 24_725, latency };
         let options = options(FrontKind::Hyper);
         let runs = vec![Run { constant: block, ..Default::default() }];
-        let text = RestReport::new(place(), &options, runs, None).text();
+        let text = RestReport::new(place(), &options, runs, vec![]).text();
         assert!(text.contains(" 9999.9 us   9999.8 us   1.00       24725 9576.4 us"), "{text}");
     }
 
@@ -192,6 +225,27 @@ mod tests {
     }
 
     #[test]
+    fn a_crowds_ratio_is_the_median_of_the_runs_own() {
+        let latency = |p99| Percentiles { count: 1_000, p99: Some(p99), ..Default::default() };
+        let run = |without, with, bytes_per_connection| CrowdRun {
+            without: latency(without),
+            with: latency(with),
+            bytes_per_connection,
+        };
+        let crowds = vec![run(100, 150, 22_000), run(900, 990, 10), run(10, 90, 0)];
+        let options = RestOptions { bystanders: 70, ..options(FrontKind::Hyper) };
+        let report = RestReport::new(place(), &options, vec![Run::default()], crowds);
+        let crowd = report.crowd.as_ref().unwrap();
+        assert_eq!((crowd.p99_ratio, crowd.connections), (Some(150), 70));
+        assert_eq!((crowd.without.p99, crowd.with.p99), (Some(100), Some(150)));
+        assert_eq!(crowd.bytes_per_connection, 22_000);
+        let text = report.text();
+        assert!(text.contains("\n70 connections"), "{text}");
+        assert!(text.contains("median of 3 run(s)\nmemory each           22000 bytes\n"), "{text}");
+        assert!(text.contains("with to without    1.50\n"), "{text}");
+    }
+
+    #[test]
     fn ratios_are_medians_of_the_runs_own() {
         let block = |cpu_ns| Block { cpu_ns, ..Default::default() };
         let run = |constant, appended| Run {
@@ -203,14 +257,14 @@ mod tests {
         let options = options(FrontKind::May);
         // The machine changes its speed; the ratio hardly moves.
         let runs = vec![run(100, 150), run(500, 800), run(100, 160)];
-        let report = RestReport::new(place(), &options, runs, None);
+        let report = RestReport::new(place(), &options, runs, vec![]);
         assert_eq!((report.ratios.appended, report.ratios.durable), (160, 300));
         assert_eq!(report.median.appended.cpu_ns, 160);
         assert!(report.text().contains("1.60"));
         assert!(!report.text().contains("may:"));
         let second = SecondFront { constant: block(90), appended: block(120) };
         let runs = vec![Run { may: Some(second), ..run(100, 150) }];
-        let report = RestReport::new(place(), &options, runs, None);
+        let report = RestReport::new(place(), &options, runs, vec![]);
         assert_eq!((report.ratios.may_constant, report.ratios.may_appended), (Some(90), Some(120)));
         assert!(report.text().contains("may: appended"));
     }

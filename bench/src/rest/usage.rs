@@ -3,9 +3,13 @@
 
 use std::fs;
 use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::interrupt;
 
 /// Files that this process needs beside its connections.
 const OTHER_FILES: u64 = 256;
@@ -23,6 +27,30 @@ pub(crate) fn cpu_ns(pid: u32) -> Result<u64> {
         }
     }
     Ok(total)
+}
+
+/// A process has nothing to speak of to do when it takes less than a quarter of a core for so long.
+const STILL: Duration = Duration::from_millis(100);
+
+/// For so long at the most is that waited for.
+const SETTLING: Duration = Duration::from_secs(20);
+
+/// Waits until a process has done what it was given to do.
+///
+/// # Errors
+/// If there is no such process, or it is still at work after 20 s.
+pub(crate) fn settle(pid: u32) -> Result<()> {
+    let until = Instant::now() + SETTLING;
+    loop {
+        let (since, before) = (Instant::now(), cpu_ns(pid)?);
+        thread::sleep(STILL);
+        let taken = Duration::from_nanos(cpu_ns(pid)?.saturating_sub(before));
+        if taken < since.elapsed() / 4 {
+            return Ok(());
+        }
+        anyhow::ensure!(Instant::now() < until, "process {pid} does not come to rest");
+        interrupt::check()?;
+    }
 }
 
 /// Resident memory of a process, bytes.
