@@ -23,6 +23,7 @@
 //! missed: a bell that was rung is not equal to `seen` any more, and the sleeper does not fall
 //! asleep.
 
+mod asleep;
 mod futex;
 mod owed;
 mod rest;
@@ -32,6 +33,7 @@ use std::time::{Duration, Instant};
 
 use crate::sync::{AtomicU32, Ordering, ReadOnlyU32, fence, spin_loop, yield_now};
 
+pub use asleep::Asleep;
 pub use futex::MAX_LINES;
 pub use owed::OwedWake;
 pub use rest::{Rest, Sleep};

@@ -1,0 +1,114 @@
+//! Every interleaving (within the given number of preemptions) of small cases of a thread that sleeps in the kernel's
+//! queue of events: whoever has a letter for it, and whoever moves the durable watermark while it holds something back
+//! for that, never leaves it asleep. The flags are the code that runs; the event and the sleeper's turns are modelled
+//! as they are in the engine (`engine/src/gateway/{bell,service}.rs`).
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p touchline-protocol --release --test loom_asleep`
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+use std::{sync::Arc, time::Duration};
+
+use loom::thread;
+use touchline_protocol::{
+    sync::{AtomicU32, AtomicU64, Ordering, ReadOnlyU32},
+    wait::{Asleep, EventCounter, EventWatch},
+};
+
+const FOR_EVER: Duration = Duration::from_secs(3600);
+
+/// What the sleeper and those who have news for it share.
+#[derive(Default)]
+struct Bell {
+    asleep: Asleep,
+    /// The event: readable while it is not what it was when it was quieted.
+    event: AtomicU32,
+    letters: AtomicU64,
+    durable: AtomicU64,
+}
+
+impl Bell {
+    fn put_letter(&self) {
+        self.letters.fetch_add(1, Ordering::Release);
+        if self.asleep.is_to_wake() {
+            EventCounter::new(&self.event).advance();
+        }
+    }
+
+    fn move_durable(&self, position: u64) {
+        self.durable.store(position, Ordering::Release);
+        if self.asleep.is_to_wake_for_durable() {
+            EventCounter::new(&self.event).advance();
+        }
+    }
+
+    /// The sleeper's part, until it has taken all letters and what the last of them asked for is durable. Each letter
+    /// is something that it holds back until the watermark is at the letter's number.
+    fn turns(&self, letters: u64) {
+        let event = EventWatch::new(ReadOnlyU32::new(&self.event));
+        let (mut quieted, mut taken, mut durable) = (event.current(), 0, 0);
+        while taken < letters || durable < letters {
+            self.asleep.begin(taken > durable);
+            let has_work = self.letters.load(Ordering::Acquire) != taken
+                || taken > durable && self.durable.load(Ordering::Acquire) != durable;
+            if !has_work {
+                event.wait_changed(quieted, FOR_EVER);
+            }
+            quieted = event.current();
+            self.asleep.end();
+            taken = self.letters.load(Ordering::Acquire);
+            durable = self.durable.load(Ordering::Acquire);
+        }
+    }
+}
+
+/// Has a sleeper take so many letters, while the others do their parts.
+fn explore(preemptions: usize, letters: u64, one: fn(&Bell), another: fn(&Bell)) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(move || {
+        let bell = Arc::new(Bell::default());
+        let others = [one, another].map(|does| {
+            let bell = Arc::clone(&bell);
+            thread::spawn(move || does(&bell))
+        });
+        bell.turns(letters);
+        for other in others {
+            other.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_letter_wakes_whatever_else_is_awaited() {
+    explore(
+        3,
+        2,
+        |bell| bell.put_letter(),
+        |bell| {
+            bell.put_letter();
+            bell.move_durable(2);
+        },
+    );
+}
+
+#[test]
+fn the_watermark_wakes_who_holds_something_back_for_it() {
+    explore(3, 1, |bell| bell.put_letter(), |bell| bell.move_durable(1));
+}
+
+#[test]
+fn a_watermark_that_moves_on_wakes_for_each_that_it_is_awaited_for() {
+    explore(
+        2,
+        2,
+        |bell| {
+            bell.put_letter();
+            bell.put_letter();
+        },
+        |bell| {
+            bell.move_durable(1);
+            bell.move_durable(2);
+        },
+    );
+}
