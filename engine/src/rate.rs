@@ -13,19 +13,22 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// a little too much learns at once that it does.
 const REFUSALS_MIN: u32 = 1000;
 
-/// So many in a second, and at once behind a second of none: a leaky bucket that is kept as a time.
+/// So many in a second, and so many at once behind a pause: a leaky bucket that is kept as a time.
 #[derive(Clone, Copy, Debug)]
-struct Allowance {
+pub(crate) struct Allowance {
     /// Time that one takes up, ns; 0: there is no end of them.
     interval_ns: u64,
+    /// So far ahead of now may be what has to be paid for, ns.
+    credit_ns: u64,
     /// When all that was taken so far has been paid for.
     paid_ns: u64,
 }
 
 impl Allowance {
-    const fn new(per_second: u32) -> Self {
+    /// So many in a second and so many at once; without an end of them where the first is 0.
+    pub(crate) const fn new(per_second: u32, at_once: u32) -> Self {
         let interval_ns = if per_second == 0 { 0 } else { SECOND_NS / per_second as u64 };
-        Self { interval_ns, paid_ns: 0 }
+        Self { interval_ns, credit_ns: interval_ns * at_once as u64, paid_ns: 0 }
     }
 
     /// When all will have been paid for, if one more is taken.
@@ -36,17 +39,22 @@ impl Allowance {
 
     #[inline]
     const fn has_left(&self, now_ns: u64) -> bool {
-        self.interval_ns == 0 || self.paid_with_one_more(now_ns) <= now_ns + SECOND_NS
+        self.interval_ns == 0 || self.paid_with_one_more(now_ns) <= now_ns + self.credit_ns
     }
 
     /// Takes one; false if there is none.
     #[inline]
-    const fn take(&mut self, now_ns: u64) -> bool {
+    pub(crate) const fn take(&mut self, now_ns: u64) -> bool {
         let has_left = self.has_left(now_ns);
-        if has_left && self.interval_ns != 0 {
+        if has_left {
             self.paid_ns = self.paid_with_one_more(now_ns);
         }
         has_left
+    }
+
+    /// True while something of what was taken is not paid for.
+    pub(crate) const fn owes(&self, now_ns: u64) -> bool {
+        self.paid_ns > now_ns
     }
 }
 
@@ -65,7 +73,9 @@ impl RateLimit {
             1..REFUSALS_MIN => REFUSALS_MIN,
             _ => per_second,
         };
-        Self { commands: Allowance::new(per_second), refusals: Allowance::new(refusals) }
+        let [commands, refusals] =
+            [Allowance::new(per_second, per_second), Allowance::new(refusals, refusals)];
+        Self { commands, refusals }
     }
 
     /// True if one more command may be taken at `now_ns`, false if it is to be refused; it is counted as that.
@@ -96,7 +106,7 @@ impl RateLimit {
 
     /// True while something of what was sent is not paid for.
     const fn owes(&self, now_ns: u64) -> bool {
-        self.commands.paid_ns > now_ns || self.refusals.paid_ns > now_ns
+        self.commands.owes(now_ns) || self.refusals.owes(now_ns)
     }
 }
 

@@ -26,6 +26,10 @@ use crate::notice::alert;
 /// Connections that the kernel may hold ready while the acceptor is busy.
 const BACKLOG: u32 = 1024;
 
+/// Connections that are accepted before whoever is served already has a turn: each takes as long as a request, and
+/// they may come by the thousand.
+const ACCEPTED_IN_A_TURN: usize = 16;
+
 /// Pause after an `accept` that failed for want of descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -237,7 +241,10 @@ impl Acceptor {
     async fn run(mut self) {
         let refusals = Places::new(MAX_REFUSALS, MAX_REFUSALS, Vec::new());
         let (mut turn, mut told) = (0, None::<Instant>);
-        loop {
+        for accepts in 1_usize.. {
+            if accepts.is_multiple_of(ACCEPTED_IN_A_TURN) {
+                tokio::task::yield_now().await;
+            }
             let accepted = tokio::select! {
                 biased;
                 _ = self.stop.wait_for(Option::is_some) => return,
@@ -308,4 +315,39 @@ async fn refuse(mut stream: TcpStream, linger: Duration, refusal: Place) {
     // Neither a peer that left nor one that keeps sending is of interest any more.
     let _ = tokio::time::timeout(linger, answer).await;
     drop(refusal);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crowd_that_comes_at_once_is_let_in_by_and_by() {
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build_local(LocalOptions::default())
+            .unwrap();
+        const CROWD: usize = 300;
+        let most_at_once = runtime.block_on(async {
+            let (listener, address) = listen(([127, 0, 0, 1], 0).into()).unwrap();
+            let crowd: Vec<_> =
+                (0..CROWD).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
+            let (inbox, _let_in) = mpsc::unbounded_channel();
+            let (_stop, stop) = watch::channel(None);
+            let places = Places::new(CROWD, CROWD, Vec::new());
+            let linger = Duration::ZERO;
+            let acceptor =
+                Acceptor { listener, inboxes: vec![inbox], places: places.clone(), linger, stop };
+            tokio::task::spawn_local(acceptor.run());
+            let (mut most, mut before) = (0, 0);
+            while before < crowd.len() {
+                tokio::task::yield_now().await;
+                let taken = places.taken();
+                most = most.max(taken - before);
+                before = taken;
+            }
+            most
+        });
+        assert!((1..=ACCEPTED_IN_A_TURN).contains(&most_at_once), "{most_at_once} at once");
+    }
 }

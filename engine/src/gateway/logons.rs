@@ -2,8 +2,8 @@
 //! and mapped for it. So it is paced as commands are, by `engine.commands_per_second`, and to fewer of them. Called by
 //! the gateway for every logon in front of the duty thread.
 
+use crate::rate::Allowance;
 use rustc_hash::FxHashMap;
-use std::time::{Duration, Instant};
 use touchline_protocol::units::KeyId;
 
 /// So many a key has at once after a pause, and no more in any later second: twice as many as it may have sessions,
@@ -12,34 +12,29 @@ const AT_ONCE: u32 = 64;
 
 /// What the keys have still to pay.
 pub(super) struct Logons {
-    /// Time that one logon takes up; zero: unlimited.
-    interval: Duration,
-    /// So far ahead of its payment a key may be.
-    credit: Duration,
-    /// When each key will have paid for all of its logons; of those who have, nothing is kept.
-    paid: FxHashMap<KeyId, Instant>,
+    /// Of a key that has paid for all of its logons; of such keys nothing is kept.
+    allowance: Allowance,
+    owed: FxHashMap<KeyId, Allowance>,
 }
 
 impl Logons {
     /// Of each key so many a second, if that is not too many; 0: unlimited.
     pub(super) fn new(per_second: u32) -> Self {
-        let per_second = per_second.min(AT_ONCE);
-        let interval = Duration::from_secs(1).checked_div(per_second).unwrap_or_default();
-        let credit = interval * AT_ONCE;
-        Self { interval, credit, paid: FxHashMap::default() }
+        let allowance = Allowance::new(per_second.min(AT_ONCE), AT_ONCE);
+        Self { allowance, owed: FxHashMap::default() }
     }
 
     /// True if one more logon of the key may be decided; it is counted then. The engine's own user, who has no
     /// key, always may.
-    pub(super) fn admit(&mut self, key: KeyId, now: Instant) -> bool {
-        if self.interval.is_zero() || key.0 == 0 {
+    pub(super) fn admit(&mut self, key: KeyId, now_ns: u64) -> bool {
+        if key.0 == 0 {
             return true;
         }
-        self.paid.retain(|_, paid| *paid > now);
-        let paid = self.paid.get(&key).copied().unwrap_or(now) + self.interval;
-        let admits = paid <= now + self.credit;
-        if admits {
-            self.paid.insert(key, paid);
+        self.owed.retain(|_, allowance| allowance.owes(now_ns));
+        let mut allowance = self.owed.get(&key).copied().unwrap_or(self.allowance);
+        let admits = allowance.take(now_ns);
+        if allowance.owes(now_ns) {
+            self.owed.insert(key, allowance);
         }
         admits
     }
@@ -49,16 +44,16 @@ impl Logons {
 mod tests {
     use super::*;
 
-    const SECOND: Duration = Duration::from_secs(1);
+    const SECOND: u64 = 1_000_000_000;
 
     /// How many of very many logons of a key are admitted at one moment.
-    fn admitted(logons: &mut Logons, key: u64, now: Instant) -> usize {
+    fn admitted(logons: &mut Logons, key: u64, now: u64) -> usize {
         (0..10_000).filter(|_| logons.admit(KeyId(key), now)).count()
     }
 
     #[test]
     fn a_key_that_has_spent_its_logons_is_paced_and_no_other_is() {
-        let (mut logons, begin) = (Logons::new(10), Instant::now());
+        let (mut logons, begin) = (Logons::new(10), 5 * SECOND);
         assert_eq!(admitted(&mut logons, 1, begin), 64);
         assert_eq!(admitted(&mut logons, 2, begin), 64);
         let later = begin + SECOND;
@@ -66,13 +61,13 @@ mod tests {
         // As many as all sessions of a key need after a pause, and not more than that.
         let much_later = later + 100 * SECOND;
         assert_eq!(admitted(&mut logons, 1, much_later), 64);
-        assert_eq!(logons.paid.len(), 1, "who has paid is forgotten");
+        assert_eq!(logons.owed.len(), 1, "who has paid is forgotten");
     }
 
     #[test]
     fn who_may_send_many_commands_may_not_log_on_as_often() {
         for per_second in [64, 65, 1000, u32::MAX] {
-            let (mut logons, begin) = (Logons::new(per_second), Instant::now());
+            let (mut logons, begin) = (Logons::new(per_second), 5 * SECOND);
             assert_eq!(admitted(&mut logons, 1, begin), 64, "{per_second}");
             assert_eq!(admitted(&mut logons, 1, begin + SECOND / 64), 1, "{per_second}");
             assert_eq!(admitted(&mut logons, 1, begin + 2 * SECOND), 64, "{per_second}");
@@ -82,7 +77,7 @@ mod tests {
     #[test]
     fn the_engines_own_user_is_never_kept_waiting_nor_anybody_without_a_limit() {
         let (mut limited, mut unlimited) = (Logons::new(1), Logons::new(0));
-        let now = Instant::now();
+        let now = 5 * SECOND;
         assert_eq!(admitted(&mut limited, 0, now), 10_000);
         assert_eq!(admitted(&mut unlimited, 1, now), 10_000);
     }

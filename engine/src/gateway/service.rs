@@ -332,7 +332,7 @@ impl Gateway {
                     };
                     let why = format!("refused a session: {why} are in use");
                     self.refuse_logon(ticket, RefusalReason::TooManySessions, None, &why);
-                } else if !self.logons.admit(key, self.now) {
+                } else if !self.logons.admit(key, self.sessions.nanoseconds(self.now)) {
                     let why = format!("refused a logon: key {key} logs on too often");
                     let reject = Some(RejectReason::RateExceeded);
                     self.refuse_logon(ticket, RefusalReason::Rejected, reject, &why);

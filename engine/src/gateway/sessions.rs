@@ -207,7 +207,7 @@ impl Sessions {
     }
 
     /// As allowances have it.
-    fn nanoseconds(&self, now: Instant) -> u64 {
+    pub(super) fn nanoseconds(&self, now: Instant) -> u64 {
         now.duration_since(self.begin).as_nanos() as u64
     }
 
