@@ -16,8 +16,9 @@ mod venue;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde::Serialize;
 use touchline_adapter::front::FrontKind;
 
@@ -35,6 +36,16 @@ use venue::Venue;
 
 /// Requests before each measured block: connections are opened and caches filled.
 const WARM_UP: u32 = 500;
+
+/// Longest time that orders beside connections which take part in nothing are scheduled for, seconds: an adapter closes
+/// those that have said nothing for ten.
+const CROWD_SECONDS: u32 = 5;
+
+/// Longest time that an adapter may take to have all such connections, and to come to rest behind that.
+const LETTING_IN: Duration = Duration::from_secs(2);
+
+/// Longest time that it may take to come to rest behind other work.
+const SETTLING: Duration = Duration::from_secs(20);
 
 /// What is to be measured.
 #[derive(Clone, Debug)]
@@ -72,15 +83,13 @@ pub struct Block {
     pub latency: Percentiles,
 }
 
-/// What connections cost in one run that take part in nothing.
+/// What connections that take part in nothing do to others in one run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct CrowdRun {
     /// Latency of orders at the scheduled rate without them.
     pub without: Percentiles,
     /// And with them, once the adapter has taken all of them.
     pub with: Percentiles,
-    /// Resident memory of the adapter per such connection, bytes, behind the orders beside them.
-    pub bytes_per_connection: u64,
 }
 
 /// What was measured of the second front in one run.
@@ -230,19 +239,29 @@ impl Second {
     }
 }
 
-/// The first run's memory is what counts: later ones have their connections where those of the run before were.
-fn crowd(options: &RestOptions, subject: &mut Subject) -> Result<CrowdRun> {
-    usage::settle(subject.pid)?;
+/// One run, and what the adapter's resident memory grew by meanwhile per connection, bytes.
+fn crowd(options: &RestOptions, subject: &mut Subject) -> Result<(CrowdRun, u64)> {
+    let requests = options.requests.min(CROWD_SECONDS * options.rate);
+    let options = &RestOptions { requests, ..options.clone() };
+    let (pid, connections) = (subject.pid, options.bystanders);
+    usage::settle(pid, SETTLING)?;
     let without = subject.paced(options)?;
-    let before = usage::resident_bytes(subject.pid)?;
-    let bystanders = Bystanders::start(subject.address, options.bystanders)?;
-    // Else the first orders wait while thousands of connections are accepted, which is a flood and no crowd.
-    usage::settle(subject.pid)?;
+    usage::settle(pid, SETTLING)?;
+    let (bytes, sockets) = (usage::resident_bytes(pid)?, usage::sockets(pid)?);
+    let bystanders = Bystanders::start(subject.address, connections)?;
+    // Else the first orders wait while thousands of connections are accepted: that is a flood, and no crowd.
+    usage::wait_for_sockets(pid, sockets + connections, LETTING_IN)?;
+    usage::settle(pid, LETTING_IN)?;
     let with = subject.paced(options)?;
-    // Now: the slow ones have sent bytes.
-    let grown = usage::resident_bytes(subject.pid)?.saturating_sub(before);
+    // Looked at behind the orders: by then the slow ones have sent bytes, which the adapter keeps.
+    let grown = usage::resident_bytes(pid)?.saturating_sub(bytes);
+    let left = usage::sockets(pid)?.saturating_sub(sockets);
     bystanders.end()?;
-    Ok(CrowdRun { without, with, bytes_per_connection: grown / options.bystanders as u64 })
+    ensure!(
+        left >= connections,
+        "the adapter has closed some of the {connections} connections while orders were sent beside them: take fewer"
+    );
+    Ok((CrowdRun { without, with }, grown / connections as u64))
 }
 
 fn median_block(blocks: impl Iterator<Item = Block> + Clone) -> Block {

@@ -1,7 +1,8 @@
 //! How fast a session may send: `engine.commands_per_second`, with as many at once after a second of silence. What it
 //! sends beyond that is refused, and what it sends beyond so many refusals waits where it lies: refusing it all would
 //! let a flood keep the engine at work. Asked by the duty thread for every command, by the gateway for whatever comes
-//! over a socket, and where a connection begins or ends, as the allowance is the session's.
+//! over a socket, and where a connection begins or ends, as the allowance is the session's. An [`Allowance`] is also
+//! what the gateway paces the logons of a key by.
 
 use rustc_hash::FxHashMap;
 use touchline_protocol::message::enums::Role;
@@ -46,13 +47,13 @@ impl Allowance {
     #[inline]
     pub(crate) const fn take(&mut self, now_ns: u64) -> bool {
         let has_left = self.has_left(now_ns);
-        if has_left {
+        if has_left && self.interval_ns != 0 {
             self.paid_ns = self.paid_with_one_more(now_ns);
         }
         has_left
     }
 
-    /// True while something of what was taken is not paid for.
+    /// True while something of what was taken is not paid for; never where there is no end of them.
     pub(crate) const fn owes(&self, now_ns: u64) -> bool {
         self.paid_ns > now_ns
     }
@@ -73,9 +74,10 @@ impl RateLimit {
             1..REFUSALS_MIN => REFUSALS_MIN,
             _ => per_second,
         };
-        let [commands, refusals] =
-            [Allowance::new(per_second, per_second), Allowance::new(refusals, refusals)];
-        Self { commands, refusals }
+        Self {
+            commands: Allowance::new(per_second, per_second),
+            refusals: Allowance::new(refusals, refusals),
+        }
     }
 
     /// True if one more command may be taken at `now_ns`, false if it is to be refused; it is counted as that.
@@ -183,6 +185,16 @@ mod tests {
             assert_eq!(flood(&mut rate, now), (admitted + refused, admitted), "{per_second}");
         }
         assert_eq!(flood(&mut RateLimit::new(0), 0), (100_000, 100_000), "there is no end of them");
+    }
+
+    #[test]
+    fn no_more_at_once_than_in_a_second_also_where_a_second_is_no_multiple_of_what_one_takes() {
+        for per_second in [3, 999, 47_000] {
+            let mut rate = RateLimit::new(per_second);
+            let expected = per_second.max(REFUSALS_MIN) + per_second;
+            let flooded = flood(&mut rate, 5 * SECOND_NS);
+            assert_eq!(flooded, (expected as usize, per_second as usize), "{per_second}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Every interleaving (within the given number of preemptions) of small cases of a thread that sleeps in the kernel's
 //! queue of events: whoever has a letter for it, and whoever moves the durable watermark while it holds something back
 //! for that, never leaves it asleep. The flags are the code that runs; the event and the sleeper's turns are modelled
-//! as they are in the engine (`engine/src/gateway/{bell,service}.rs`).
+//! on those of the engine (`engine/src/gateway/{bell,service}.rs`), with an event that is quieted in each turn.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p touchline-protocol --release --test loom_asleep`
 #![cfg(loom)]
@@ -30,25 +30,27 @@ struct Bell {
 impl Bell {
     fn put_letter(&self) {
         self.letters.fetch_add(1, Ordering::Release);
-        if self.asleep.is_to_wake() {
-            EventCounter::new(&self.event).advance();
-        }
+        self.ring(self.asleep.is_to_wake());
     }
 
     fn move_durable(&self, position: u64) {
         self.durable.store(position, Ordering::Release);
-        if self.asleep.is_to_wake_for_durable() {
+        self.ring(self.asleep.is_to_wake_for_durable());
+    }
+
+    fn ring(&self, is_to_wake: bool) {
+        if is_to_wake {
             EventCounter::new(&self.event).advance();
         }
     }
 
     /// The sleeper's part, until it has taken all letters and what the last of them asked for is durable. Each letter
-    /// is something that it holds back until the watermark is at the letter's number.
-    fn turns(&self, letters: u64) {
+    /// is something that it holds back until the watermark is at the letter's number, if it `says_so`.
+    fn turns(&self, letters: u64, says_so: bool) {
         let event = EventWatch::new(ReadOnlyU32::new(&self.event));
         let (mut quieted, mut taken, mut durable) = (event.current(), 0, 0);
         while taken < letters || durable < letters {
-            self.asleep.begin(taken > durable);
+            self.asleep.begin(says_so && taken > durable);
             let has_work = self.letters.load(Ordering::Acquire) != taken
                 || taken > durable && self.durable.load(Ordering::Acquire) != durable;
             if !has_work {
@@ -64,6 +66,16 @@ impl Bell {
 
 /// Has a sleeper take so many letters, while the others do their parts.
 fn explore(preemptions: usize, letters: u64, one: fn(&Bell), another: fn(&Bell)) {
+    explore_as(preemptions, (letters, true), one, another);
+}
+
+/// The same of a sleeper that says what it waits for, or does not.
+fn explore_as(
+    preemptions: usize,
+    (letters, says_so): (u64, bool),
+    one: fn(&Bell),
+    another: fn(&Bell),
+) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(move || {
@@ -72,7 +84,7 @@ fn explore(preemptions: usize, letters: u64, one: fn(&Bell), another: fn(&Bell))
             let bell = Arc::clone(&bell);
             thread::spawn(move || does(&bell))
         });
-        bell.turns(letters);
+        bell.turns(letters, says_so);
         for other in others {
             other.join().unwrap();
         }
@@ -111,4 +123,27 @@ fn a_watermark_that_moves_on_wakes_for_each_that_it_is_awaited_for() {
             bell.move_durable(2);
         },
     );
+}
+
+/// What nobody must do who has news: ask whether the sleeper is to be woken before it has published.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn the_model_finds_a_look_in_front_of_its_publication() {
+    explore(
+        3,
+        1,
+        |bell| bell.move_durable(1),
+        |bell| {
+            let is_to_wake = bell.asleep.is_to_wake();
+            bell.letters.fetch_add(1, Ordering::Release);
+            bell.ring(is_to_wake);
+        },
+    );
+}
+
+/// What the sleeper must not do: hold something back and not say so.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn the_model_finds_a_sleeper_that_does_not_say_what_it_waits_for() {
+    explore_as(3, (1, false), |bell| bell.put_letter(), |bell| bell.move_durable(1));
 }

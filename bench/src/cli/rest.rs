@@ -16,6 +16,9 @@ of the serving process (front and adapter; the engine is a process of its own), 
 sends as fast as it is answered, until views and history have all of it on disk. What that wait costs an
 adapter with nothing to do stands beside it: it is in the figure, and the fewer the requests the more of it
 it is. Latencies are taken at a scheduled rate, from when a request was due.
+Orders at the scheduled rate are then sent beside thousands of connections that take part in nothing, for at
+most 5 s at a time and once the adapter has taken all of them: as often as there are runs, each beside the
+same without them.
 With --front may the constant answer and the appended orders are measured on that front too. All ratios are
 to the constant answer on hyper.";
 

@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 
 use crate::interrupt;
@@ -76,6 +77,8 @@ impl Bystander {
 fn connect_from(source: Ipv4Addr, address: SocketAddr) -> io::Result<TcpStream> {
     let flags = SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
+    // Closed without a word, or its port would be taken for a minute: there are thousands in each run.
+    set_socket_linger(&socket, Some(Duration::ZERO))?;
     bind(&socket, &SocketAddrV4::new(source, 0))?;
     connect(&socket, &address)?;
     let stream = TcpStream::from(socket);

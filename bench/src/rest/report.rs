@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::{Block, CrowdRun, RestOptions, Run, SecondFront, median_block};
+use super::{Block, CROWD_SECONDS, CrowdRun, RestOptions, Run, SecondFront, median_block};
 use crate::latency::{Percentiles, duration, hundredths, median_far_ratio, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::scratch::Scratch;
@@ -27,7 +27,8 @@ pub struct Ratios {
 pub struct Crowd {
     /// How many: every other one sends a byte of a head now and then, the rest nothing.
     pub connections: usize,
-    /// Resident memory of the adapter per such connection, bytes, in the first run.
+    /// Resident memory of the adapter per such connection, bytes, in the first run: those of a later one have the room
+    /// of those before.
     pub bytes_per_connection: u64,
     /// Latency of orders without them, medians of the runs.
     pub without: Percentiles,
@@ -41,11 +42,13 @@ pub struct Crowd {
 
 impl Crowd {
     /// None without a run.
-    fn of(connections: usize, runs: Vec<CrowdRun>) -> Option<Self> {
+    fn of(connections: usize, runs: Vec<(CrowdRun, u64)>) -> Option<Self> {
+        let bytes_per_connection = runs.first()?.1;
+        let runs: Vec<CrowdRun> = runs.into_iter().map(|(run, _)| run).collect();
         let latencies = |of: fn(&CrowdRun) -> Percentiles| runs.iter().map(of).collect::<Vec<_>>();
         Some(Self {
             connections,
-            bytes_per_connection: runs.first()?.bytes_per_connection,
+            bytes_per_connection,
             without: Percentiles::median(&latencies(|run| run.without)),
             with: Percentiles::median(&latencies(|run| run.with)),
             p99_ratio: median_far_ratio(runs.iter().map(|run| (run.with.p99, run.without.p99))),
@@ -77,7 +80,7 @@ impl RestReport {
         (machine, scratch): (Machine, Scratch),
         options: &RestOptions,
         runs: Vec<Run>,
-        crowds: Vec<CrowdRun>,
+        crowds: Vec<(CrowdRun, u64)>,
     ) -> Self {
         let to_constant = |of: fn(&Run) -> Block| {
             median_ratio(runs.iter().map(|run| (of(run).cpu_ns, run.constant.cpu_ns)))
@@ -173,12 +176,12 @@ impl RestReport {
         if let Some(crowd) = &self.crowd {
             let _infallible = write!(
                 text,
-                "\n{} connections that send nothing or a byte now and then, median of {} run(s)\n\
-                 memory each           {} bytes\n\
+                "\n{} connections that send nothing or a byte now and then: {} bytes each in the first run\n\
+                 for at most {CROWD_SECONDS} s at a time, once the adapter has taken all of them, median of {} run(s)\n\
                  {:<40}{}\n{:<40}{}\n{:<40}{}\np99 with to without    {}\n",
                 crowd.connections,
-                crowd.runs.len(),
                 crowd.bytes_per_connection,
+                crowd.runs.len(),
                 "",
                 Percentiles::HEADING,
                 "order, appended, without them",
@@ -227,10 +230,8 @@ mod tests {
     #[test]
     fn a_crowds_ratio_is_the_median_of_the_runs_own() {
         let latency = |p99| Percentiles { count: 1_000, p99: Some(p99), ..Default::default() };
-        let run = |without, with, bytes_per_connection| CrowdRun {
-            without: latency(without),
-            with: latency(with),
-            bytes_per_connection,
+        let run = |without, with, bytes| {
+            (CrowdRun { without: latency(without), with: latency(with) }, bytes)
         };
         let crowds = vec![run(100, 150, 22_000), run(900, 990, 10), run(10, 90, 0)];
         let options = RestOptions { bystanders: 70, ..options(FrontKind::Hyper) };
@@ -241,7 +242,8 @@ mod tests {
         assert_eq!(crowd.bytes_per_connection, 22_000);
         let text = report.text();
         assert!(text.contains("\n70 connections"), "{text}");
-        assert!(text.contains("median of 3 run(s)\nmemory each           22000 bytes\n"), "{text}");
+        assert!(text.contains("now and then: 22000 bytes each in the first run\n"), "{text}");
+        assert!(text.contains("taken all of them, median of 3 run(s)\n"), "{text}");
         assert!(text.contains("with to without    1.50\n"), "{text}");
     }
 

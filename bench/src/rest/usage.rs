@@ -1,12 +1,12 @@
-//! What a process has used, as the kernel counts it, and how many files this one may open. Called by
-//! [`super`] and [`crate::jobs`].
+//! What a process has used and what it has open, as the kernel counts it, and waiting until it has done what it was
+//! given to do; how many files this one may open. Called by [`super`] and [`crate::jobs`].
 
 use std::fs;
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::interrupt;
@@ -16,11 +16,20 @@ const OTHER_FILES: u64 = 256;
 
 /// CPU time of all living threads of a process, ns.
 pub(crate) fn cpu_ns(pid: u32) -> Result<u64> {
+    scheduled_ns(pid, 1)
+}
+
+/// The first `fields` of each living thread's times, added up, ns: the time on a core, and that of waiting for one.
+fn scheduled_ns(pid: u32, fields: usize) -> Result<u64> {
     let folder = format!("/proc/{pid}/task");
     let mut total = 0;
     for thread in fs::read_dir(&folder).with_context(|| folder.clone())? {
         match fs::read_to_string(thread?.path().join("schedstat")) {
-            Ok(text) => total += first_number(&text).context("schedstat")?,
+            Ok(text) => {
+                for field in text.split_whitespace().take(fields) {
+                    total += field.parse::<u64>().context("schedstat")?;
+                }
+            }
             // A thread that has just ended.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error).context(folder),
@@ -29,27 +38,62 @@ pub(crate) fn cpu_ns(pid: u32) -> Result<u64> {
     Ok(total)
 }
 
-/// A process has nothing to speak of to do when it takes less than a quarter of a core for so long.
+/// A process is at rest whose threads have a core, or wait for one, for less than a quarter of so long.
 const STILL: Duration = Duration::from_millis(100);
 
-/// For so long at the most is that waited for.
-const SETTLING: Duration = Duration::from_secs(20);
+/// Pause between two looks at what a process has open.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Waits until a process has done what it was given to do.
 ///
 /// # Errors
-/// If there is no such process, or it is still at work after 20 s.
-pub(crate) fn settle(pid: u32) -> Result<()> {
-    let until = Instant::now() + SETTLING;
+/// If there is no such process, or it is still at work after `limit`.
+pub(crate) fn settle(pid: u32, limit: Duration) -> Result<()> {
+    let begin = Instant::now();
     loop {
-        let (since, before) = (Instant::now(), cpu_ns(pid)?);
+        let (since, before) = (Instant::now(), scheduled_ns(pid, 2)?);
         thread::sleep(STILL);
-        let taken = Duration::from_nanos(cpu_ns(pid)?.saturating_sub(before));
-        if taken < since.elapsed() / 4 {
+        // What a thread has used that ends is not in the sum any more.
+        let taken = scheduled_ns(pid, 2)?.checked_sub(before).map(Duration::from_nanos);
+        if taken.is_some_and(|taken| taken < since.elapsed() / 4) {
             return Ok(());
         }
-        anyhow::ensure!(Instant::now() < until, "process {pid} does not come to rest");
+        ensure!(
+            begin.elapsed() < limit,
+            "process {pid} is still at work after {limit:?}: it has, or waits for, a quarter of a core or more"
+        );
         interrupt::check()?;
+    }
+}
+
+/// Sockets that a process has open.
+pub(crate) fn sockets(pid: u32) -> Result<usize> {
+    let folder = format!("/proc/{pid}/fd");
+    let files = fs::read_dir(&folder).with_context(|| folder.clone())?;
+    // A file that has just been closed is no socket.
+    let targets = files.flatten().filter_map(|file| fs::read_link(file.path()).ok());
+    Ok(targets
+        .filter(|target| target.as_os_str().as_encoded_bytes().starts_with(b"socket:"))
+        .count())
+}
+
+/// Waits until a process has so many sockets open.
+///
+/// # Errors
+/// If there is no such process, or it has fewer after `limit`.
+pub(crate) fn wait_for_sockets(pid: u32, wanted: usize, limit: Duration) -> Result<()> {
+    let begin = Instant::now();
+    loop {
+        let open = sockets(pid)?;
+        if open >= wanted {
+            return Ok(());
+        }
+        ensure!(
+            begin.elapsed() < limit,
+            "process {pid} has {open} sockets open after {limit:?}, and was to have {wanted}"
+        );
+        interrupt::check()?;
+        thread::sleep(LOOK_AGAIN);
     }
 }
 
@@ -82,7 +126,7 @@ pub(crate) fn allow_open_files(connections: usize) -> Result<()> {
         return Ok(());
     }
     let allowed = maximum.is_none_or(|maximum| maximum >= needed);
-    anyhow::ensure!(
+    ensure!(
         allowed,
         "{needed} open files are needed and {} are allowed: take fewer connections",
         maximum.unwrap_or_default()
@@ -93,6 +137,40 @@ pub(crate) fn allow_open_files(connections: usize) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is waited for comes sooner on the slowest machine.
+    const PATIENCE: Duration = Duration::from_secs(120);
+
+    #[test]
+    fn a_process_is_waited_for_while_it_has_something_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let busy = folder.path().join("busy");
+        fs::write(&busy, "").unwrap();
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "while [ -e \"$0\" ]; do :; done; exec sleep 600"])
+            .arg(&busy)
+            .spawn()
+            .unwrap();
+        let at_work = settle(child.id(), Duration::from_millis(300));
+        fs::remove_file(&busy).unwrap();
+        let at_rest = settle(child.id(), PATIENCE);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(at_work.unwrap_err().to_string().contains("is still at work after 300ms"));
+        at_rest.unwrap();
+        assert!(settle(u32::MAX, PATIENCE).is_err());
+    }
+
+    #[test]
+    fn sockets_are_waited_for() {
+        let own = std::process::id();
+        let _pair = std::os::unix::net::UnixStream::pair().unwrap();
+        assert!(sockets(own).unwrap() >= 2);
+        wait_for_sockets(own, 2, PATIENCE).unwrap();
+        let too_few = wait_for_sockets(own, usize::MAX, Duration::from_millis(1)).unwrap_err();
+        assert!(too_few.to_string().contains("sockets open after 1ms"), "{too_few}");
+        assert!(wait_for_sockets(u32::MAX, 0, PATIENCE).is_err());
+    }
 
     #[test]
     fn the_own_process_has_used_something() {

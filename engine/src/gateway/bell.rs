@@ -1,5 +1,5 @@
 //! How other threads wake the gateway or its door, which sleep in the kernel's queue of socket events: by an
-//! eventfd, which they write to only while it sleeps.
+//! eventfd, which they write to only while the one that it wakes sleeps.
 
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
@@ -45,7 +45,8 @@ impl Bell {
         let _rung = rustix::io::write(&self.event, &1_u64.to_le_bytes());
     }
 
-    /// The gateway is about to sleep; behind this it takes its last look.
+    /// The gateway is about to sleep, and whether it holds replies back for the durable watermark; behind this it takes
+    /// its last look.
     pub(super) fn park(&self, awaits_durable: bool) {
         self.asleep.begin(awaits_durable);
     }

@@ -12,8 +12,9 @@ const AT_ONCE: u32 = 64;
 
 /// What the keys have still to pay.
 pub(super) struct Logons {
-    /// Of a key that has paid for all of its logons; of such keys nothing is kept.
+    /// Of a key that has paid for all of its logons.
     allowance: Allowance,
+    /// Of those that have not.
     owed: FxHashMap<KeyId, Allowance>,
 }
 

@@ -193,7 +193,7 @@ impl Gateway {
     }
 
     /// One turn that waits for what comes.
-    fn sleep(&mut self, stop: &AtomicBool) -> io::Result<bool> {
+    pub(super) fn sleep(&mut self, stop: &AtomicBool) -> io::Result<bool> {
         self.mail.bell.park(self.sessions.awaits_durable());
         self.answer = self.next_answer()?;
         let has_work = stop.load(Ordering::Acquire)
@@ -202,7 +202,8 @@ impl Gateway {
             || self.mail.states.has_mail()
             || self.answer.is_some()
             || self.readers.has_work()
-            || self.sessions.has_work(self.durable());
+            || self.sessions.has_work(self.durable())
+            || self.log_has_failed();
         self.turn(if has_work { Duration::ZERO } else { self.patience() })
     }
 

@@ -460,11 +460,16 @@ impl Gateway {
         }
     }
 
+    /// The log has failed, and no session knows of it yet.
+    pub(super) fn log_has_failed(&self) -> bool {
+        self.sessions.failed_at.is_none() && self.log.state() == LogState::LogFailed
+    }
+
     /// Looks whether the log has failed since: before anything of the turn is done, so that nobody is told to wait
     /// for what never comes.
     pub(super) fn look_at_log(&mut self) {
         // SYNC: the state is looked at first: behind a failure the watermark moves no more.
-        if self.sessions.failed_at.is_some() || self.log.state() != LogState::LogFailed {
+        if !self.log_has_failed() {
             return;
         }
         let durable = self.durable();

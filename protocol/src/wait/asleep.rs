@@ -21,7 +21,8 @@ impl Asleep {
     }
 
     /// The sleeper is about to sleep, and whether it waits for the durable watermark. Behind this it takes its last
-    /// look; news from then on wakes it, the watermark's if it waits for that.
+    /// look, at all that it is ever woken for; what is published behind that wakes it, a move of the watermark if it
+    /// waits for that.
     #[inline]
     pub fn begin(&self, awaits_durable: bool) {
         self.awaits_durable.store(awaits_durable.into(), Ordering::Relaxed);
@@ -49,7 +50,8 @@ impl Asleep {
     /// The same where the durable watermark was moved.
     #[inline]
     pub fn is_to_wake_for_durable(&self) -> bool {
-        // SYNC: pairs with the fence in `begin`.
+        // SYNC: pairs with the fence in `begin`. The two flags may be of different sleeps: one that is older than the
+        // sleep of now means that the fence of `begin` comes behind this one, and the last look sees the watermark.
         fence(Ordering::SeqCst);
         self.awaits_durable.load(Ordering::Relaxed) != 0
             && self.is_asleep.load(Ordering::Relaxed) != 0

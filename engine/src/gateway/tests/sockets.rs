@@ -9,6 +9,8 @@ pub(in crate::gateway) struct Done {
     pub(in crate::gateway) sent: Vec<(usize, Vec<u8>)>,
     pub(in crate::gateway) held: Vec<(usize, bool)>,
     pub(in crate::gateway) forgotten: Vec<usize>,
+    /// How long it would have waited for one of them when it looked last.
+    pub(in crate::gateway) patience: Duration,
     /// What each of them has taken and its peer has not, as the test says.
     pub(in crate::gateway) unread: Option<u64>,
 }
@@ -56,7 +58,8 @@ impl Backend for Sockets {
         self.done.lock().unwrap().forgotten.push(ticket);
     }
 
-    fn turn(&mut self, _: Duration, _: &mut Vec<Happened>) -> io::Result<()> {
+    fn turn(&mut self, limit: Duration, _: &mut Vec<Happened>) -> io::Result<()> {
+        self.done.lock().unwrap().patience = limit;
         Ok(())
     }
 

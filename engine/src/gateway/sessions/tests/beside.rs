@@ -7,6 +7,7 @@ use crate::gateway::backend::READ_BYTES;
 use crate::gateway::tests::sockets::{Done, Sockets};
 use crate::mailbox::{FromDuty, StateLetter};
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 use touchline_protocol::framing::frame_length;
 use touchline_protocol::message::decode::disclose;
 use touchline_protocol::message::stream::{
@@ -552,5 +553,23 @@ fn whoever_waits_is_work_that_no_socket_tells_of() {
     assert_eq!(venue.told(10), [0]);
     venue.passed_on();
     assert!(!has_work(&venue) && !venue.gateway.sessions.have_words(now, limit));
+    venue.log.keeper.stop();
+}
+
+/// The keeper rings nobody who is awake, so who is about to sleep looks whether the log has failed.
+#[test]
+fn a_log_that_fails_in_front_of_a_sleep_is_not_slept_through() {
+    let mut venue = Venue::new();
+    venue.open(1, 1, 1, PLENTY);
+    let stop = AtomicBool::new(false);
+    let patience = |venue: &mut Venue| {
+        venue.gateway.sleep(&stop).expect("a turn");
+        venue.done.lock().unwrap().patience
+    };
+    assert!((0..10).any(|_| !patience(&mut venue).is_zero()), "there is nothing to do");
+    venue.log.control.fail("the test says so");
+    assert_eq!(patience(&mut venue), Duration::ZERO);
+    assert!(!venue.gateway.log_has_failed(), "the sessions know of it");
+    assert!((0..10).any(|_| !patience(&mut venue).is_zero()), "there is nothing more to do");
     venue.log.keeper.stop();
 }
