@@ -26,8 +26,10 @@ fn scheduled_ns(pid: u32, fields: usize) -> Result<u64> {
     for thread in fs::read_dir(&folder).with_context(|| folder.clone())? {
         match fs::read_to_string(thread?.path().join("schedstat")) {
             Ok(text) => {
-                for field in text.split_whitespace().take(fields) {
-                    total += field.parse::<u64>().context("schedstat")?;
+                let mut times = text.split_whitespace();
+                for _ in 0..fields {
+                    total +=
+                        times.next().context("schedstat")?.parse::<u64>().context("schedstat")?;
                 }
             }
             // A thread that has just ended.

@@ -27,7 +27,7 @@ impl Asleep {
     pub fn begin(&self, awaits_durable: bool) {
         self.awaits_durable.store(awaits_durable.into(), Ordering::Relaxed);
         self.is_asleep.store(1, Ordering::Relaxed);
-        // SYNC: pairs with the fences below: the last look sees what was published, or whoever published it sees
+        // SYNC: pairs with the fence in `is_to_wake`: the last look sees what was published, or whoever published it sees
         // the flags.
         fence(Ordering::SeqCst);
     }
@@ -50,11 +50,9 @@ impl Asleep {
     /// The same where the durable watermark was moved.
     #[inline]
     pub fn is_to_wake_for_durable(&self) -> bool {
-        // SYNC: pairs with the fence in `begin`. The two flags may be of different sleeps: one that is older than the
-        // sleep of now means that the fence of `begin` comes behind this one, and the last look sees the watermark.
-        fence(Ordering::SeqCst);
-        self.awaits_durable.load(Ordering::Relaxed) != 0
-            && self.is_asleep.load(Ordering::Relaxed) != 0
+        // SYNC: behind the fence in `is_to_wake`. The two flags may be of different sleeps: one that is older than the
+        // sleep of now means that the fence of `begin` comes behind that one, and the last look sees the watermark.
+        self.is_to_wake() && self.awaits_durable.load(Ordering::Relaxed) != 0
     }
 }
 
