@@ -72,6 +72,7 @@ fn perform(data: &Path, action: &AdminAction) -> Result<Report> {
         AdminAction::Key { account, kinds, addresses } => {
             keys::create(data, account, kinds, addresses.as_deref())
         }
+        AdminAction::ShowKey { key } => keys::show(data, key),
         AdminAction::RevokeKey { key } => keys::revoke(data, key),
         AdminAction::KeyAddresses { key, networks } => keys::set_addresses(data, key, networks),
         AdminAction::Asset { name, precision } => symbols::define_asset(data, name, *precision),

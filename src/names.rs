@@ -219,6 +219,14 @@ impl Names {
         Ok(key)
     }
 
+    /// The name of the account of a key that is not revoked.
+    pub(crate) fn owner(&self, key: KeyId) -> Result<&str> {
+        let key = self.key(key)?;
+        let owned = self.keys.iter().find(|(known, _)| *known == key);
+        let owner = owned.and_then(|(_, owner)| self.accounts.iter().find(|(_, id)| id == owner));
+        owner.map(|(name, _)| name.as_str()).with_context(|| format!("key {key} has no account"))
+    }
+
     /// By name or by number, if it is one account's.
     pub(crate) fn account(&self, text: &str) -> Result<AccountId> {
         let mut sought = Sought::new("account", text);

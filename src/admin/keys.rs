@@ -1,4 +1,4 @@
-//! API keys: creating and revoking them, and where they may be used from; and the keys that sign the
+//! API keys: creating, showing and revoking them, and where they may be used from; and the keys that sign the
 //! tokens of the jobs service. Called by `admin`.
 
 use super::{MASTER_KEY_FILE, Report, bits, send};
@@ -61,11 +61,24 @@ pub(super) fn create(
             format!("key {number} was made, and may be used from anywhere: revoke it")
         })?;
     }
+    Ok(shown(&master, account, number))
+}
+
+/// Shows a key with its secret as its creation did: the master key gives both at any time. Asks no engine.
+pub(super) fn show(data: &Path, key: &str) -> Result<Report> {
+    let number = number_of(data, key)?;
+    let names = Names::read(data)?;
+    let account = names.owner(number)?;
+    let master = MasterKey::load(&data.join(MASTER_KEY_FILE))?;
+    Ok(shown(&master, account, number))
+}
+
+fn shown(master: &MasterKey, account: &str, number: KeyId) -> Report {
     let (key, secret) = (master.api_key(number), master.secret(number));
-    Ok((
+    (
         format!("KEY_ID={number}\nAPI_KEY={key}\nSECRET_KEY={secret}"),
         json!({"account": account, "number": number.0, "apiKey": key, "secretKey": secret}),
-    ))
+    )
 }
 
 pub(super) fn revoke(data: &Path, key: &str) -> Result<Report> {

@@ -92,6 +92,11 @@ pub(crate) enum AdminAction {
         #[arg(long, value_name = "NETWORKS")]
         addresses: Option<String>,
     },
+    /// Show an API key that is not revoked, with its secret, as `key` did; of those that venue.toml asked for, too
+    ShowKey {
+        /// The key, or its number
+        key: String,
+    },
     /// Revoke an API key for good; its sessions end
     RevokeKey {
         /// The key, or its number

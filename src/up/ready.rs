@@ -38,7 +38,9 @@ pub(super) fn announce(arguments: &UpArguments, settings: &Settings, address: &s
     let example = Example::of(&names);
     let shows_secrets = is_demo(arguments, &names);
     let symbols = numbered(&names);
-    let shown = Shown { address, credentials: &credentials, shows_secrets, symbols: &symbols };
+    let further = names.owners().count().saturating_sub(credentials.len());
+    let shown =
+        Shown { address, credentials: &credentials, shows_secrets, further, symbols: &symbols };
     outlet::output(block(data, &environment, shown, example.as_ref())?);
     Ok(())
 }
@@ -58,6 +60,8 @@ struct Shown<'shown> {
     address: &'shown str,
     credentials: &'shown [Credentials],
     shows_secrets: bool,
+    /// Keys besides these.
+    further: usize,
     /// As [`numbered`] tells them.
     symbols: &'shown str,
 }
@@ -109,7 +113,7 @@ fn write_environment(
 fn block(
     data: &Path,
     environment: &Path,
-    Shown { address, credentials, shows_secrets, symbols }: Shown<'_>,
+    Shown { address, credentials, shows_secrets, further, symbols }: Shown<'_>,
     example: Option<&Example>,
 ) -> Result<String> {
     let mut text = String::new();
@@ -123,6 +127,11 @@ fn block(
             writeln!(text, "              secret  {secret}")?;
         }
         writeln!(text, "              key id  {key_id}")?;
+    }
+    if further > 0 {
+        let how = format!("touchline admin --data {} show-key NUMBER", quoted(data));
+        let label = format!("{further} more key{}", if further == 1 { "" } else { "s" });
+        writeln!(text, "  {label:<11} {how}")?;
     }
     if !symbols.is_empty() {
         writeln!(text, "  symbols     {symbols}")?;
@@ -204,7 +213,9 @@ mod tests {
         let text = |shows_secrets| {
             let credentials = std::slice::from_ref(&one);
             let symbols = "0 BTCUSDT";
-            let shown = Shown { address: "127.0.0.1:1", credentials, shows_secrets, symbols };
+            let further = if shows_secrets { 0 } else { 3 };
+            let address = "127.0.0.1:1";
+            let shown = Shown { address, credentials, shows_secrets, further, symbols };
             block(Path::new("d"), Path::new("d/demo.env"), shown, None).unwrap()
         };
         let (demo, own) = (text(true), text(false));
@@ -212,6 +223,8 @@ mod tests {
         assert!(!own.contains("hidden") && own.contains("d/demo.env (with the secrets)"), "{own}");
         assert!(own.contains("key     public") && own.contains("key id  1"), "{own}");
         assert!(own.contains("\n  symbols     0 BTCUSDT\n"), "{own}");
+        assert!(own.contains("\n  3 more keys touchline admin --data '/"), "{own}");
+        assert!(!demo.contains("show-key"), "{demo}");
     }
 
     #[test]

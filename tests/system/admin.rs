@@ -268,6 +268,42 @@ fn keys_are_limited_to_kinds_and_addresses_and_can_be_revoked() {
 }
 
 #[test]
+fn every_key_that_the_definition_asked_for_can_be_shown_and_used() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let config = folder.path().join("venue.toml");
+    let of = |name: &str, keys: u32, amount: u32| {
+        format!(
+            "[[accounts]]\nname = \"{name}\"\nkeys = {keys}\nbalances = {{ USDT = \"{amount}\" }}\n"
+        )
+    };
+    let asset = "[[assets]]\nname = \"USDT\"\n".to_owned();
+    let text = asset + &of("X", 2, 11) + &of("Y", 1, 12) + &of("Z", 2, 13);
+    fs::write(&config, text).expect("the folder is ours");
+    let path = config.to_str().expect("temporary folders have plain names");
+    let mut venue = Venue::up(&["--config", path]);
+    let owners = [("X", 11), ("X", 11), ("Y", 12), ("Z", 13), ("Z", 13)];
+    for ((owner, amount), number) in owners.into_iter().zip(1..) {
+        let shown = admin(&venue, &["show-key", &format!("{number}")]);
+        assert_texts(&shown, &[("account", owner)]);
+        assert_eq!(shown.integer_at("number"), number);
+        let [api, secret] = ["apiKey", "secretKey"].map(|name| shown.at(name).text().to_owned());
+        let by_key = admin(&venue, &["show-key", &api]);
+        assert_eq!(by_key, shown);
+        let mut trader = venue.trader(Key { api, secret });
+        assert_eq!(trader.balances()["USDT"], (amount * WHOLE, 0), "key {number}");
+    }
+    refused(&venue, &["show-key", "6"], "no key 6");
+    refused(&venue, &["show-key", "nonsense"], "nonsense");
+    admin(&venue, &["revoke-key", "5"]);
+    refused(&venue, &["show-key", "5"], "revoked");
+    let made = admin(&venue, &["key", "Y"]);
+    assert_eq!(admin(&venue, &["show-key", "6"]), made);
+    // It asks no engine.
+    assert!(venue.stop_up(Signal::TERM).success());
+    assert_eq!(admin(&venue, &["show-key", "6"]), made);
+}
+
+#[test]
 fn a_key_whose_addresses_cannot_be_kept_is_not_made_or_is_named() {
     let venue = Venue::up(&[]);
     let lists = venue.data().join("key-addresses");
