@@ -21,6 +21,7 @@ mod system {
     mod crowds;
     mod definition;
     mod doctor;
+    mod documents;
     mod doubts;
     mod error_codes;
     mod examples;

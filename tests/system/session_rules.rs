@@ -44,7 +44,7 @@ fn a_key_has_so_many_names_as_the_documents_say_and_the_next_one_is_refused() {
     Member::open(&named(0)).expect("a name that is there comes back").assert_alive();
     let other = options(unix(&venue), "name-of-its-own", (KEY_B, &b));
     Member::open(&other).expect("another key has names of its own").assert_alive();
-    for document in ["README.md", "protocol/FORMATS.md"] {
+    for document in ["protocol/README.md", "protocol/FORMATS.md"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
         let text = fs::read_to_string(path).expect("it is part of the source");
         let words: Vec<&str> = text.split_whitespace().collect();

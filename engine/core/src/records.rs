@@ -352,7 +352,7 @@ mod tests {
             records.try_grow(JOBS, JOBS * blocks).unwrap();
             let each = records.memory().div_ceil(JOBS as usize);
             assert!(each <= 400, "{each} bytes for a job of {carried}");
-            assert!(carried != 60 || each == 133, "README and ARCHITECTURE say 133: {each}");
+            assert!(carried != 60 || each == 133, "docs/JOBS.md and ARCHITECTURE say 133: {each}");
         }
     }
 
