@@ -29,6 +29,7 @@ use absent::Absent;
 use clients::{ClientIndex, Clients, STARVED_LIMIT};
 use logons::LogonsOwed;
 use replies::reply_events;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,7 +74,7 @@ pub struct DutyOptions {
 pub struct Duty {
     core: Core,
     writer: LogWriter,
-    /// Of the last transaction.
+    /// Whom the events of the last transaction concern.
     addressees: Addressees,
     clock: Clock,
     mail: Arc<Mail>,
@@ -86,7 +87,7 @@ pub struct Duty {
     next_cold: usize,
     /// Ends of connections for which there is no room yet: in the log, or for their cancels behind the pending
     /// work.
-    ends_owed: Vec<ConnectionEnded>,
+    ends_owed: VecDeque<ConnectionEnded>,
     /// Logons for which the log has no room yet.
     logons_owed: LogonsOwed,
     /// Sessions whose connections ended with an earlier engine.
@@ -159,7 +160,7 @@ impl Duty {
             mail,
             stop,
             clients,
-            ends_owed: Vec::new(),
+            ends_owed: VecDeque::new(),
             logons_owed: LogonsOwed::new(),
             absent,
             settings,
@@ -256,9 +257,9 @@ impl Duty {
         self.read_clock();
         while !self.stop.load(Ordering::Acquire) {
             let work = self.work();
-            // Behind the few messages that a flooded ring may have in a while nothing is to be looked out for: it waits
-            // again, and so does this thread, instead of yielding to whoever computes, for which all others would wait.
-            // More than a turn takes of a ring, and orders judged by levels, keep it awake as others' do.
+            // A turn that served only sessions over their rate counts as one without work: their messages wait again,
+            // and so does this thread. Yielding to a thread that computes would have all others wait for that one.
+            // More than a turn takes of a ring, and orders judged by levels, keep this thread awake as others' do.
             let is_timely = if work == self.paced_work {
                 self.bring_near();
                 // Read in front of a few pauses, and not when there is a message already: that would wait for
@@ -371,6 +372,8 @@ impl Duty {
                     };
                     let behind = self.clients.streams.published();
                     self.mail.tell_state(StateLetter { ticket, behind, position, messages });
+                    // Takes as long as many commands: whoever has sent one comes first.
+                    return letters;
                 }
                 ToDuty::Ended { session, epoch } => {
                     if let Some(client) = self.clients.find(session, epoch) {
@@ -469,7 +472,8 @@ fn execute(
         ..Default::default()
     };
     let template = decode::header(bytes).map_or(0, |header| header.template_id);
-    // Looked at where it lies: moved, it would be read by halves that are just being written.
+    // Decoded where it lies: a copy would be read in other sizes than it was just written in, which waits for the
+    // stores.
     let decoded = decode::command(bytes);
     let Ok(command) = &decoded else {
         return no_command(clients, (client, identity), bytes, envelope, template);

@@ -34,7 +34,7 @@ use touchline_protocol::log::{
     SEGMENT_FOLDER, WINDOW_SEGMENT_BYTES,
     control::{ControlHeader, LogState, MAGIC, VERSION},
     frame::FrameKind,
-    place::SHARED_MEMORY,
+    place::{SHARED_MEMORY, WindowFolders},
 };
 
 pub use self::{
@@ -252,16 +252,28 @@ fn begin(
     keeper.flush()?;
     note_place(&options.data, &report.folder);
     live::publish(&report.folder)?;
-    // Other places of the window hold nothing any more.
-    for folder in recovered.folders.to_search()? {
-        if *folder != report.folder {
+    let started = remove_others(&recovered.folders, &report.folder)
+        .map_err(BeginFailed::from)
+        .and_then(|()| Ok(keeper.start()?));
+    let keeper = started.inspect_err(|_| {
+        // Readers have found it by now, and all it holds is on disk.
+        control.set_state(LogState::Stopped);
+        control.remove_window();
+    })?;
+    let report = recovered.report.finish(&writer, report, options);
+    Ok(Log { writer, keeper, control, report })
+}
+
+/// Other places of the window than the one in `used` hold nothing any more.
+fn remove_others(folders: &WindowFolders, used: &Path) -> Result<(), RecoveryError> {
+    let failed = |source| RecoveryError::of_left_window(used, source);
+    for folder in folders.to_search().map_err(failed)? {
+        if folder != used {
             remove_window_files(folder)
                 .map_err(|source| RecoveryError::of_left_window(folder, source))?;
         }
     }
-    let keeper = keeper.start()?;
-    let report = recovered.report.finish(&writer, report, options);
-    Ok(Log { writer, keeper, control, report })
+    Ok(())
 }
 
 /// Brings into the new window what the disk has of the window segment in which the log ends, so that

@@ -73,12 +73,12 @@ pub enum Detail {
     /// All events.
     #[default]
     Whole,
-    /// No `OrderAccepted` in front of what comes of an order (`LOGON_BRIEF`).
+    /// No `OrderAccepted` in front of an order's other events (`LOGON_BRIEF`).
     Brief,
-    /// Nor more than an `OrderOpened` or an `OrderClosed` where nothing else happened: `LOGON_TERSE` of a client
-    /// that does not know an `OrderFilled` yet.
+    /// As brief, and of an order that rests or a cancel a single `OrderOpened` or `OrderClosed`: `LOGON_TERSE` of a
+    /// client that does not know an `OrderFilled` yet.
     TerseButFills,
-    /// Nor more than an `OrderFilled` where one resting order was enough (`LOGON_TERSE`).
+    /// As that, and of an order that one resting order fills a single `OrderFilled` (`LOGON_TERSE`).
     Terse,
 }
 

@@ -5,6 +5,7 @@
 //! what the gateway paces the logons of a key by.
 
 use rustc_hash::FxHashMap;
+use std::hash::Hash;
 use touchline_protocol::message::enums::Role;
 use touchline_protocol::units::SessionId;
 
@@ -17,11 +18,11 @@ const REFUSALS_MIN: u32 = 1000;
 /// So many in a second, and so many at once behind a pause: a leaky bucket that is kept as a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allowance {
-    /// Time that one takes up, ns; 0: there is no end of them.
+    /// Nanoseconds per item; 0: unlimited.
     interval_ns: u64,
-    /// So far ahead of now may be what has to be paid for, ns.
+    /// Size of a burst, ns: the interval times the items that there may be at once.
     credit_ns: u64,
-    /// When all that was taken so far has been paid for.
+    /// When all that was taken so far is paid for, ns since the epoch.
     paid_ns: u64,
 }
 
@@ -115,32 +116,60 @@ impl RateLimit {
 /// So many debts are kept before it is looked which of them are paid.
 const DEBTS_MIN: usize = 64;
 
+/// What each debtor has still to pay. Those that have paid are forgotten, and take up no more room than the others.
+pub(crate) struct Owed<Debtor, Debt> {
+    debts: FxHashMap<Debtor, Debt>,
+    /// How many were still owed when all were last looked at. That is done again once there are twice as many: in a
+    /// crowd each costs no more than alone.
+    looked: usize,
+}
+
+impl<Debtor: Eq + Hash, Debt> Owed<Debtor, Debt> {
+    /// Nobody owes anything.
+    pub(crate) fn new() -> Self {
+        Self { debts: FxHashMap::default(), looked: 0 }
+    }
+
+    /// What the debtor owes, which may be paid by now; it is asked for no more until it is [kept](Self::keep) again.
+    pub(crate) fn take(&mut self, debtor: &Debtor) -> Option<Debt> {
+        self.debts.remove(debtor)
+    }
+
+    /// Keeps a debt, unless it is paid, which `is_owed` decides.
+    pub(crate) fn keep(&mut self, debtor: Debtor, debt: Debt, is_owed: impl Fn(&Debt) -> bool) {
+        if self.debts.len() >= (2 * self.looked).max(DEBTS_MIN) {
+            self.debts.retain(|_, debt| is_owed(debt));
+            self.looked = self.debts.len();
+        }
+        if is_owed(&debt) {
+            self.debts.insert(debtor, debt);
+        }
+    }
+
+    /// Debts that are kept, paid ones among them.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.debts.len()
+    }
+}
+
 /// What sessions may send that log on, and what those without a connection have still to pay of it: who logs on anew
 /// goes on with what it had left.
 pub(crate) struct Debts {
     /// Of a session with a key; 0: unlimited.
     per_second: u32,
-    owed: FxHashMap<SessionId, RateLimit>,
-    /// How many were still owed when all were last looked at. That is done again once there are twice as many: who
-    /// leaves with a crowd costs no more than who leaves alone.
-    looked: usize,
+    owed: Owed<SessionId, RateLimit>,
 }
 
 impl Debts {
     /// Nobody owes anything; so many commands a second for a session with a key; 0: unlimited.
     pub(crate) fn new(per_second: u32) -> Self {
-        Self { per_second, owed: FxHashMap::default(), looked: 0 }
+        Self { per_second, owed: Owed::new() }
     }
 
     /// The session's connection ends.
     pub(crate) fn keep(&mut self, session: SessionId, rate: RateLimit, now_ns: u64) {
-        if self.owed.len() >= (2 * self.looked).max(DEBTS_MIN) {
-            self.owed.retain(|_, rate| rate.owes(now_ns));
-            self.looked = self.owed.len();
-        }
-        if rate.owes(now_ns) {
-            self.owed.insert(session, rate);
-        }
+        self.owed.keep(session, rate, |rate| rate.owes(now_ns));
     }
 
     /// The allowance of a session that has a connection in this role from now on. The engine's own user, who has no
@@ -149,7 +178,7 @@ impl Debts {
         if !role.has_key() {
             return RateLimit::new(0);
         }
-        self.owed.remove(&session).unwrap_or_else(|| RateLimit::new(self.per_second))
+        self.owed.take(&session).unwrap_or_else(|| RateLimit::new(self.per_second))
     }
 }
 
@@ -273,7 +302,7 @@ mod tests {
                 debts.keep(SessionId(1000 * round + session), rate, now);
             }
             assert!((1000..=2000).contains(&debts.owed.len()), "{}", debts.owed.len());
-            assert!(debts.looked >= 64, "each costs as much as all");
+            assert!(debts.owed.looked >= 64, "each costs as much as all");
             now += 10 * SECOND_NS;
         }
     }

@@ -301,6 +301,7 @@ struct touchline_name {
 #define TOUCHLINE_ACKNOWLEDGE_APPENDED 0 /* `Hello::acknowledgement`: replies come as soon as their transaction is appended. */
 #define TOUCHLINE_ACKNOWLEDGE_DURABLE 1 /* `Hello::acknowledgement`: replies come once their transaction is on disk. */
 #define TOUCHLINE_HEARTBEAT_SECONDS_MAX 60 /* Longest interval of heartbeats, seconds. */
+#define TOUCHLINE_SILENT_INTERVALS 3 /* Intervals of heartbeats without a byte after which either side counts its peer as gone: a line that is cut says nothing. */
 #define TOUCHLINE_FEED_LAST 1 /* The last message of its transaction: the books are whole behind it. */
 #define TOUCHLINE_FEED_FLAGS_OFFSET 36 /* Offset of the `flags` byte in every message of the feed. */
 

@@ -17,8 +17,8 @@
 //!   write into the segment
 //! ```
 //!
-//! Whoever writes has a fence of its own in front of it: a reader that sees the writer's words owes the
-//! writer's fence that it also sees what the keeper did before.
+//! The writer needs that fence of its own: by it, a reader that sees the writer's words also sees what the keeper has
+//! stored in `base` before.
 
 use crate::sync::{AtomicU64, Ordering, ReadOnlyU64, ReadOnlyWords, fence};
 

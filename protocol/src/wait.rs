@@ -3,8 +3,8 @@
 //!
 //! Waiting goes up a ladder: a few pauses (less than 1 µs together), a few yields of the core (a fifth of a µs each
 //! where nobody else needs it), then sleep on a futex (10-20 µs to come back, 0.5-6.5 µs for the one who wakes).
-//! Whose pauses were in vain while somebody else needed the core leaves them out, but for a try now and then; who
-//! yields to a thread that computes leaves out the yields. Two words per direction make sleeping safe, each written by
+//! A thread leaves out its pauses, but for a try now and then, while another thread wants its core; and its yields while
+//! each costs it a slice of the scheduler's. Two words per direction make sleeping safe, each written by
 //! one side only, so that each side can map the other's word read-only:
 //!
 //! ```text
@@ -44,8 +44,8 @@ use yields::Yields;
 /// may be waiting for this very core.
 pub const SPINS: u32 = 24;
 
-/// Pauses of one step: between them only whether there is something is looked at. What else the caller does
-/// per turn, and a look at the clock, cost as much as several pauses.
+/// Pauses of one step. Between two of them only `ready` is asked: whatever else the caller does per turn, and a look at
+/// the clock, cost as much as several pauses.
 const STEP_PAUSES: u32 = 16;
 
 /// Yields before the first sleep: some 25 µs of an idle core, more than a wake takes. With fewer, two
@@ -65,9 +65,10 @@ const MAX_FAILURES: u32 = 6;
 /// scheduler's.
 pub const LOOKS: Duration = Duration::from_millis(1);
 
-/// Threads that one ring wakes at the most: the sleeper of the line, and who waits in its place. Each costs whoever
-/// rings some microseconds, and whoever may read the word may sleep on it, with thousands of threads: so nobody but
-/// the two sides of a line is to have its words mapped, and such a peer takes only its own wake away.
+/// Threads that one ring wakes at the most: the sleeper of the line, and one that waits in its place. Each wake costs
+/// the thread that rings some microseconds, and any process that maps the word can put thousands of threads to sleep
+/// on it. So a line's words are to be mapped by its two sides alone: a peer that misbehaves then takes only its own
+/// wake away.
 const SLEEPERS: u32 = 4;
 
 /// Longest sleep on an event that other processes map, before one looks by oneself: whoever maps a word may move its
@@ -268,10 +269,10 @@ impl Waiter {
         self.note_return(end - begin, end);
     }
 
-    /// The core that was given away came back after so long, at `now`. Where somebody took it, the pauses before kept
-    /// it from who may be the one that is to answer; unless that one has another core, and was only a little too
-    /// late this time. So it is tried again, but the less often the more often it was in vain. Who kept the core
-    /// for long is nobody that answers, and no reason to leave pauses out.
+    /// The core that was given away came back after so long, at `now`. If another thread took it, that may be the one
+    /// that is to answer, and the pauses before the yield kept it waiting; or it has a core of its own and was only a
+    /// little late this time. So pauses are tried again, less often each time that they were for nothing. A thread that
+    /// kept the core for long computes and answers nobody: that is no reason to leave pauses out.
     fn note_return(&mut self, after: Duration, now: Instant) {
         if self.yields.note(after, now) {
             (self.skips, self.failures) = (0, 0);

@@ -2,9 +2,9 @@
 //! a mass cancel goes. Called by [`Orders`](crate::orders::Orders) whenever an order comes to rest or to
 //! wait, and whenever it ends.
 //!
-//! A place is an order's, and then its node lies with what else is kept of the order, or it is kept for
-//! nobody: of an order that is taking and will rest (again) when it is done, or of a mass cancel that goes
-//! on behind it. Such nodes lie in here.
+//! A place in a chain belongs to an open order, whose node lies with the rest of the order; or it is kept for an order
+//! that is taking and may rest behind that, or for a mass cancel that goes on from there. Only kept places have their
+//! nodes in here.
 
 use crate::book::Handle;
 use crate::limits::MAXIMA;

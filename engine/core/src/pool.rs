@@ -1,5 +1,5 @@
-//! Slots of one kind, allocated once and handed out as `u32` handles. Used by the book for orders,
-//! price levels and ladder nodes.
+//! Slots of one kind, allocated once and handed out as `u32` handles. Used by the book (orders, price levels, ladder
+//! nodes), by order lists, records, chains and fees.
 //!
 //! Freed slots are linked through themselves, last in first out: the slot that is handed out next is
 //! the one most likely still in the cache. Which slot an item gets is no part of the venue's state:

@@ -363,6 +363,13 @@ impl Core {
         self.orders.open_counts(account, symbol).all
     }
 
+    /// Number of an account's open orders on all symbols, waiting stops included; 0 for an unknown account.
+    #[must_use]
+    pub fn open_orders_total(&self, account: AccountId) -> u32 {
+        let [all, _] = self.accounts.get(account).map_or([0; 2], |_| self.orders.totals(account));
+        all
+    }
+
     pub(crate) fn view_order(&self, handle: Handle) -> OpenOrder {
         let order = self.orders.view(&self.pools, handle);
         let is_waiting = self.orders.record(handle).flags & IS_WAITING != 0;

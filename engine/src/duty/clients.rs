@@ -71,13 +71,10 @@ impl Clients {
         Some(ClientIndex::Ring(index))
     }
 
-    /// A client that `wanted` likes.
-    pub(super) fn any(&self, wanted: impl Fn(SessionId, Epoch) -> bool) -> Option<ClientIndex> {
-        let ring = self.connections.iter().position(|one| wanted(one.session(), one.epoch()));
-        ring.map(ClientIndex::Ring).or_else(|| {
-            let stream = self.streams.iter().position(|one| wanted(one.session, one.epoch));
-            stream.map(ClientIndex::Stream)
-        })
+    /// Session and epoch of every client.
+    pub(super) fn identities(&self) -> impl Iterator<Item = (SessionId, Epoch)> {
+        let rings = self.connections.iter().map(|one| (one.session(), one.epoch()));
+        rings.chain(self.streams.iter().map(|one| (one.session, one.epoch)))
     }
 
     /// Session and epoch.

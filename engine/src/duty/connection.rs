@@ -169,9 +169,8 @@ impl Connection {
         self.starved.is_some() || self.is_paced
     }
 
-    /// True when its next message need not wait for pending work: whatever operators send, but for what
-    /// the core takes of a settled symbol only, and for their last word: what they set off may be pending
-    /// itself, and is answered first.
+    /// True when its next message may be executed while work is pending: any of an operator's but two kinds. Some the
+    /// core takes of a symbol without pending work only; and a logout comes behind the answers that are still due.
     pub(super) fn overtakes(&mut self) -> bool {
         if !self.is_operator {
             return false;
@@ -206,7 +205,7 @@ impl Connection {
             return Ok(None);
         }
         self.is_paced = false;
-        // Not for its reader to mend alone, so none of its stalls: what is pending goes on meanwhile.
+        // No stall of its reader: the room is kept for answers that the engine still owes.
         if self.answers_due > 0 && !self.has_room_for(CREDIT_SLOTS) {
             return Ok(None);
         }

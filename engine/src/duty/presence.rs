@@ -17,6 +17,9 @@ use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::ring::SessionEnd;
 use touchline_protocol::units::{Epoch, Position, SessionId};
 
+/// Ends of connections that had no room before and are logged in a turn: as many as come to be known in one.
+const ENDS_PER_TURN: u32 = LETTERS_PER_TURN;
+
 impl Duty {
     /// Lets in who waits for that, as they came: while the disk is behind they wait as commands do, and a log
     /// that has failed refuses them. Gives how many.
@@ -131,6 +134,13 @@ impl Duty {
 
     /// Logs the end of a connection, now or when there is room for it and for what it cancels.
     fn report_end(&mut self, ended: ConnectionEnded) {
+        if !self.ends_owed.is_empty() || !self.try_to_report_end(ended) {
+            self.ends_owed.push_back(ended);
+        }
+    }
+
+    /// Logs the end of a connection; false if there is no room for it, or for what it cancels.
+    fn try_to_report_end(&mut self, ended: ConnectionEnded) -> bool {
         use OwnCommandError::{Log, Rejected};
         use RejectReason::{CapacityReached, StaleEpoch};
         match self.own_command(bytemuck::bytes_of(&ended)) {
@@ -138,12 +148,13 @@ impl Duty {
             Err(
                 Rejected { reason: CapacityReached, .. }
                 | Log { source: BeginError::Full { .. }, .. },
-            ) => self.ends_owed.push(ended),
+            ) => return false,
             // A logon or a revocation since has ended it already.
             Err(Rejected { reason: StaleEpoch, .. }) => {}
             // A log that has failed loses nothing here: the next start ends every connection.
             Err(error) => alert!("engine: {error}"),
         }
+        true
     }
 
     /// Reports the end of one session that did not come back after a start, if nothing else is to be
@@ -157,9 +168,15 @@ impl Duty {
         1
     }
 
+    /// Logs ends that had no room before, up to the first one that has none now: with thousands of them, trying each
+    /// would be the work of a turn.
     pub(super) fn report_owed_ends(&mut self) {
-        for ended in core::mem::take(&mut self.ends_owed) {
-            self.report_end(ended);
+        for _ in 0..ENDS_PER_TURN {
+            let Some(&ended) = self.ends_owed.front() else { return };
+            if !self.try_to_report_end(ended) {
+                return;
+            }
+            self.ends_owed.pop_front();
         }
     }
 
@@ -169,10 +186,22 @@ impl Duty {
         let is_fenced = |core: &Core, session: SessionId, epoch: Epoch| {
             core.session(session).is_none_or(|session| session.epoch != epoch)
         };
-        while let Some(client) =
-            self.clients.any(|session, epoch| is_fenced(&self.core, session, epoch))
-        {
-            self.close(client, CloseReason::KeyRevoked, "its key was revoked");
+        // As many as a key has at the most, found in one look at all.
+        let mut fenced = [(SessionId(0), Epoch(0)); SESSIONS_PER_KEY_MAX as usize];
+        loop {
+            let found = self
+                .clients
+                .identities()
+                .filter(|&(session, epoch)| is_fenced(&self.core, session, epoch));
+            let count = fenced.iter_mut().zip(found).map(|(place, one)| *place = one).count();
+            for &(session, epoch) in &fenced[..count] {
+                if let Some(client) = self.clients.find(session, epoch) {
+                    self.close(client, CloseReason::KeyRevoked, "its key was revoked");
+                }
+            }
+            if count < fenced.len() {
+                return;
+            }
         }
     }
 

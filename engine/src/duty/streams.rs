@@ -16,6 +16,8 @@ use crate::gateway::Bell;
 use crate::mailbox::Detail;
 use crate::rate::RateLimit;
 use crate::side::told_to;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use touchline_core::Addressee;
 use touchline_protocol::message::decode::envelope_words;
@@ -60,9 +62,8 @@ pub(super) struct Streams {
     list: Vec<Stream>,
     /// Where each session's stream is in the list; grows with logons only.
     by_session: Vec<u32>,
-    /// Where those that take all events of their account are in the list: nobody else is passed on the way
-    /// of an event.
-    watchers: Vec<u32>,
+    /// Where those are in the list that take all events of an account.
+    watchers: FxHashMap<AccountId, Vec<u32>>,
     /// Streams that owe a notice.
     owing: usize,
     replied: bool,
@@ -79,7 +80,7 @@ impl Streams {
             bell,
             list: Vec::new(),
             by_session: Vec::new(),
-            watchers: Vec::new(),
+            watchers: FxHashMap::with_hasher(FxBuildHasher),
             owing: 0,
             replied: false,
             awaits_disk: false,
@@ -113,8 +114,8 @@ impl Streams {
             self.by_session.resize(at + 1, NONE);
         }
         self.by_session[at] = self.list.len() as u32;
-        if account.is_some() {
-            self.watchers.push(self.list.len() as u32);
+        if let Some(account) = account {
+            self.watchers.entry(account).or_default().push(self.list.len() as u32);
         }
         self.list.push(Stream {
             session,
@@ -156,13 +157,20 @@ impl Streams {
     pub(super) fn remove(&mut self, index: usize) -> Stream {
         let removed = self.list.swap_remove(index);
         self.by_session[removed.session.0 as usize] = NONE;
-        if removed.account.is_some() {
-            self.watchers.retain(|&at| at != index as u32);
+        if let Some(account) = removed.account
+            && let Entry::Occupied(mut watchers) = self.watchers.entry(account)
+        {
+            watchers.get_mut().retain(|&at| at != index as u32);
+            if watchers.get().is_empty() {
+                watchers.remove();
+            }
         }
         if let Some(moved) = self.list.get(index) {
             self.by_session[moved.session.0 as usize] = index as u32;
             let was = self.list.len() as u32;
-            self.watchers.iter_mut().filter(|at| **at == was).for_each(|at| *at = index as u32);
+            let watchers = moved.account.and_then(|account| self.watchers.get_mut(&account));
+            let places = watchers.into_iter().flatten();
+            places.filter(|at| **at == was).for_each(|at| *at = index as u32);
         }
         self.owing -= usize::from(removed.owes_notice);
         removed
@@ -222,13 +230,14 @@ impl Streams {
         {
             self.tell_one(index, note, envelope, event);
         }
-        if note.account.is_some() {
-            for at in 0..self.watchers.len() {
-                let index = self.watchers[at] as usize;
-                if self.list[index].account == note.account && is_told(&self.list[index]) {
-                    self.tell_one(index, note, envelope, event);
-                }
+        let Some(account) = note.account else { return };
+        let mut at = 0;
+        while let Some(&index) = self.watchers.get(&account).and_then(|places| places.get(at)) {
+            let index = index as usize;
+            if is_told(&self.list[index]) {
+                self.tell_one(index, note, envelope, event);
             }
+            at += 1;
         }
     }
 

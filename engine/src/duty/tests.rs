@@ -162,6 +162,24 @@ fn a_flood_is_refused_for_a_while_and_then_waits_and_wakes_nobody() {
 }
 
 #[test]
+fn of_many_ends_that_are_owed_so_many_are_logged_in_a_turn_and_new_ones_wait_behind_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut duty, keeper, _clients) = serves_two(folder.path(), 0);
+    let end = |session: u32| ConnectionEnded {
+        ended_session: SessionId(session),
+        ended_epoch: Epoch(1),
+        ..Default::default()
+    };
+    duty.ends_owed.extend((1..=20).map(end));
+    duty.end_connection(ClientIndex::Ring(0), CloseReason::Other, "it is to end");
+    for left in [21, 13, 5, 0, 0] {
+        assert_eq!(duty.ends_owed.len(), left);
+        duty.work();
+    }
+    keeper.stop();
+}
+
+#[test]
 fn whoever_comes_next_is_found_first() {
     let all = [true, false, true];
     let found = [0, 1, 2, 3, 4, usize::MAX].map(|from| first_from(&all, from, |one| *one));

@@ -24,7 +24,7 @@ impl Bell {
         Ok(Self { event, asleep: Asleep::new() })
     }
 
-    /// Wakes the gateway if it sleeps; to be called after publishing what it is to see.
+    /// Wakes the thread that waits for this bell, if it sleeps; to be called after publishing what it is to see.
     #[inline]
     pub fn ring(&self) {
         if self.asleep.is_to_wake() {
@@ -32,7 +32,7 @@ impl Bell {
         }
     }
 
-    /// [`ring`](Self::ring), if the gateway waits for the durable watermark, which has moved.
+    /// [`ring`](Self::ring), if that thread waits for the durable watermark, which has moved.
     #[inline]
     pub fn ring_durable(&self) {
         if self.asleep.is_to_wake_for_durable() {
@@ -45,13 +45,13 @@ impl Bell {
         let _rung = rustix::io::write(&self.event, &1_u64.to_le_bytes());
     }
 
-    /// The gateway is about to sleep, and whether it holds replies back for the durable watermark; behind this it takes
+    /// The thread is about to sleep, and whether it holds replies back for the durable watermark; behind this it takes
     /// its last look.
     pub(super) fn park(&self, awaits_durable: bool) {
         self.asleep.begin(awaits_durable);
     }
 
-    /// The gateway is awake.
+    /// The thread is awake.
     pub(super) fn unpark(&self) {
         self.asleep.end();
     }

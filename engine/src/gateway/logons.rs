@@ -2,8 +2,7 @@
 //! and mapped for it. So it is paced as commands are, by `engine.commands_per_second`, and to fewer of them. Called by
 //! the gateway for every logon in front of the duty thread.
 
-use crate::rate::Allowance;
-use rustc_hash::FxHashMap;
+use crate::rate::{Allowance, Owed};
 use touchline_protocol::units::KeyId;
 
 /// So many a key has at once after a pause, and no more in any later second: twice as many as it may have sessions,
@@ -15,14 +14,14 @@ pub(super) struct Logons {
     /// Of a key that has paid for all of its logons.
     allowance: Allowance,
     /// Of those that have not.
-    owed: FxHashMap<KeyId, Allowance>,
+    owed: Owed<KeyId, Allowance>,
 }
 
 impl Logons {
     /// Of each key so many a second, if that is not too many; 0: unlimited.
     pub(super) fn new(per_second: u32) -> Self {
         let allowance = Allowance::new(per_second.min(AT_ONCE), AT_ONCE);
-        Self { allowance, owed: FxHashMap::default() }
+        Self { allowance, owed: Owed::new() }
     }
 
     /// True if one more logon of the key may be decided; it is counted then. The engine's own user, who has no
@@ -31,12 +30,9 @@ impl Logons {
         if key.0 == 0 {
             return true;
         }
-        self.owed.retain(|_, allowance| allowance.owes(now_ns));
-        let mut allowance = self.owed.get(&key).copied().unwrap_or(self.allowance);
+        let mut allowance = self.owed.take(&key).unwrap_or(self.allowance);
         let admits = allowance.take(now_ns);
-        if allowance.owes(now_ns) {
-            self.owed.insert(key, allowance);
-        }
+        self.owed.keep(key, allowance, |allowance| allowance.owes(now_ns));
         admits
     }
 }
@@ -62,7 +58,18 @@ mod tests {
         // As many as all sessions of a key need after a pause, and not more than that.
         let much_later = later + 100 * SECOND;
         assert_eq!(admitted(&mut logons, 1, much_later), 64);
-        assert_eq!(logons.owed.len(), 1, "who has paid is forgotten");
+    }
+
+    #[test]
+    fn keys_that_have_paid_take_up_no_room() {
+        let mut logons = Logons::new(10);
+        for round in 0..10 {
+            let now = (5 + 100 * round) * SECOND;
+            for key in 0..1000 {
+                assert!(logons.admit(KeyId(1 + 1000 * round + key), now));
+            }
+            assert!((1000..=2000).contains(&logons.owed.len()), "{}", logons.owed.len());
+        }
     }
 
     #[test]

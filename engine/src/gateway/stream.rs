@@ -16,7 +16,7 @@ use touchline_protocol::message::command::CommandHeader;
 use touchline_protocol::message::decode::{self, ENVELOPED_BYTES_MAX, Stream as Said, enclose};
 use touchline_protocol::message::enums::{CloseReason, RejectReason, ReplayStatus};
 use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, Rejected, SessionStarted};
-use touchline_protocol::message::handshake::ACKNOWLEDGE_DURABLE;
+use touchline_protocol::message::handshake::{ACKNOWLEDGE_DURABLE, SILENT_INTERVALS};
 use touchline_protocol::message::stream::{
     Heartbeat, Logout, ReplayEnd, ReplayRequest, SessionClosed, StateRequest,
 };
@@ -34,8 +34,6 @@ const COMMAND_HEADER: Range<usize> =
     MessageHeader::BYTES..MessageHeader::BYTES + size_of::<CommandHeader>();
 /// Template ids of commands.
 const COMMANDS: RangeInclusive<u16> = 1..=99;
-/// Intervals without a sign of life after which a peer counts as gone.
-const SILENT_INTERVALS: u32 = 3;
 
 /// Of what a session sends, and of what it is told, the kernel is asked to keep no more than this; it doubles it
 /// for its own needs. Left alone it keeps some MiB for a client over TCP that reads nothing, and all that fits is

@@ -218,7 +218,7 @@ fn make_all(shared: &Shared, mut maker: SegmentMaker) {
                     pause(shared, PAUSE);
                 }
             }
-            // The keeper came for it only during this try, or not yet: that one does not count.
+            // The keeper did not need the file when this try began: told once, and tried again.
             Err(error) if !is_needed => {
                 if !is_told {
                     alert!("log: {error}; the present segment has room left, trying again");

@@ -27,7 +27,7 @@ use touchline_protocol::{
 };
 
 pub(crate) use self::stale::origin;
-use super::{WindowPlace, lock::FolderLock, window::Window};
+use super::{WindowPlace, control::remove_window_files, lock::FolderLock, window::Window};
 use crate::host::free_bytes;
 
 /// The control page's name while it is being made.
@@ -113,7 +113,10 @@ fn in_shared_memory(folders: &WindowFolders, bytes: Option<u64>) -> io::Result<N
     make_folder(&folders.shared_memory)?;
     let mut new = in_folder(&folders.shared_memory, bytes)?;
     if let Some(data) = folders.data.parent() {
-        stale::note_origin(&folders.shared_memory, data)?;
+        stale::note_origin(&folders.shared_memory, data).inspect_err(|_| {
+            // Else it would take up its whole room until another start.
+            let _stays = remove_window_files(&folders.shared_memory);
+        })?;
     }
     new.report.in_shared_memory = true;
     Ok(new)

@@ -302,7 +302,7 @@ impl LogWriter {
     #[inline]
     pub fn attest_if_asked(&mut self, time_ns: u64) {
         if self.attest_asked() {
-            // Without room there is no quiet that the record would have to be written in.
+            // Without room there is traffic, and an attest record is for the quiet.
             let _full = self.append_record(FrameKind::Attest, time_ns);
         }
         self.pass_segment_header();

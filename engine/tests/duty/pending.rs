@@ -151,6 +151,26 @@ fn an_order_in_parts_is_open_for_who_asks_for_the_state() {
 }
 
 #[test]
+fn of_many_who_ask_for_the_state_one_is_answered_in_a_turn_and_orders_in_between() {
+    let mut venue = venue();
+    let mut trader = venue.trader("trader", 2);
+    let asking = venue.trader("asking", 1);
+    let (session, epoch) = asking.identity();
+    for correlation in 1..=5 {
+        let account = AccountId(1);
+        venue.mail.to_duty.put(ToDuty::State { ticket: 1, session, epoch, account, correlation });
+    }
+    for _ in 0..5 {
+        trader.send(limit(0, Side::Buy, 50, 1));
+        venue.duty.turn();
+        assert_eq!(trader.count_answers(), 1);
+        assert!(venue.mail.states.take().is_some() && venue.mail.states.take().is_none());
+    }
+    venue.duty.turn();
+    assert!(venue.mail.states.take().is_none());
+}
+
+#[test]
 fn of_too_many_orders_the_state_says_how_many_it_leaves_out() {
     let mut venue = venue();
     let mut maker = venue.trader("maker", 2);

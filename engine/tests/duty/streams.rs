@@ -359,11 +359,13 @@ fn a_failed_log_refuses_commands_over_sockets_too_and_each_is_answered() {
 fn whoever_leaves_those_that_watch_are_told_and_nobody_else() {
     let mut venue = Venue::new("", "");
     let mut trader = venue.trader("trader", 1);
-    let mut streams: Vec<(Stream, bool)> = (0..24)
+    // Some watch another account, to which nothing happens.
+    let mut streams: Vec<(Stream, bool)> = (0..36)
         .map(|number| {
             let watches = number % 3 != 1;
             let flags = if watches { LOGON_ACCOUNT_EVENTS } else { 0 };
-            (open(&mut venue, &format!("s{number}"), 1, flags), watches)
+            let key = 1 + u64::from(number % 4 == 0);
+            (open(&mut venue, &format!("s{number}"), key, flags), watches && key == 1)
         })
         .collect();
     let mut next = 0;

@@ -1,9 +1,13 @@
 //! Segments that are whole and do not belong where they are.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use touchline_engine::{
     inspect::{Inspection, Verdict, inspect},
+    log::WindowPlace,
     recovery::RecoveryError,
 };
 use touchline_protocol::{
@@ -79,6 +83,26 @@ fn assert_misplaced(place: &mut Place, number: u64, why: SegmentError, kept: &[R
 fn in_front(model: &Model, number: u64) -> &[Record] {
     let count = model.records.iter().take_while(|record| record.position < number * SEGMENT);
     &model.records[..count.count()]
+}
+
+#[test]
+fn a_start_that_is_refused_once_its_window_has_a_name_leaves_no_log_that_seems_to_run() {
+    let (mut place, model) = closed_log(46);
+    place.options.window_place = WindowPlace::SharedMemory;
+    // It cannot be removed as a file can.
+    let in_the_way = place.options.data.join("live/window");
+    fs::create_dir_all(in_the_way.join("x")).unwrap();
+    let error = refusal(&place);
+    assert!(error.to_string().contains("live"), "{error}");
+    let windows: Vec<_> = fs::read_dir(&place.environment.shared_memory)
+        .unwrap()
+        .flat_map(|user| fs::read_dir(user.unwrap().path()).unwrap())
+        .map(|folder| folder.unwrap().path())
+        .collect();
+    assert_eq!(windows, Vec::<PathBuf>::new());
+    assert!(!looked_at(&place).verdict.is_damage());
+    fs::remove_dir_all(&in_the_way).unwrap();
+    assert_eq!(place.open().model.records, model.records);
 }
 
 #[test]

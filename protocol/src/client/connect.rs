@@ -131,8 +131,7 @@ struct Wishes {
     durable: bool,
 }
 
-/// What is wished for by `LOGON_*` bits, in the place of what an engine does not know: from the newest engines to
-/// the oldest.
+/// Flags of a logon that an older engine does not know, each with what is asked for instead; the newest first.
 const INSTEAD: [(u8, u8); 2] = [(LOGON_TERSE, LOGON_BRIEF), (LOGON_BRIEF, 0)];
 
 /// What engines are asked for one after the other, once each: from the newest to the oldest.
@@ -260,7 +259,7 @@ fn over_stream<S: Read + Write + AsFd + Into<OwnedFd>>(
     Ok(Client { sender, receiver, welcome, flags: hello.flags })
 }
 
-/// What no engine has is taken for the next that one may have: by an interval of years nobody would be given up.
+/// The announced interval, brought into its range: by a broken one of years no dead peer would ever be given up.
 fn heartbeat(welcome: &Welcome) -> Duration {
     Duration::from_secs(welcome.heartbeat_seconds.clamp(1, HEARTBEAT_SECONDS_MAX.into()).into())
 }

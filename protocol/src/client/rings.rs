@@ -21,8 +21,8 @@ pub(super) const HELD_MAX: usize = 65_536;
 /// Longest sleep before the socket is looked at again: an engine that is gone rings no bell.
 const LINE_CHECK: Duration = Duration::from_millis(100);
 
-/// So long behind the connection's end the disk may take for what was answered before; an engine that is
-/// gone writes nothing more. Behind a logout it is waited for as long as the engine lives.
+/// After the connection's end, how long replies that are held back are waited for to become durable: an engine that
+/// is gone writes nothing more. After a logout they are waited for as long as the engine lives.
 const DISK_LIMIT: Duration = Duration::from_millis(300);
 
 /// An engine whose heartbeat does not move for so long is gone or stands still: it moves twice a second.

@@ -74,8 +74,8 @@ pub struct SteadyClient {
     last_sequence: Sequence,
     /// Why nothing more leaves over this connection: told once what has come over it is.
     send_fault: Option<SendError>,
-    /// All up to here was told, or is named by a [`Back::Returned`]. Of the transaction that was seen last
-    /// more may be on its way: nothing marks the last event of what others do.
+    /// Every event up to here was delivered, or lies in a gap that a [`Back::Returned`] has named. More of the last
+    /// transaction may be on its way: nothing marks the last event of what others do.
     told_to: Option<Position>,
     /// Where the client was away and the caller has not caught up.
     missed: Vec<Missed>,

@@ -8,6 +8,7 @@ use super::{Acknowledgement, ClientOptions};
 use crate::framing::FrameBuffer;
 use crate::message::decode::{self, DecodeError, Stream, disclose_into};
 use crate::message::enums::CloseReason;
+use crate::message::handshake::SILENT_INTERVALS;
 use crate::message::stream::Heartbeat;
 use crate::units::Position;
 use crate::wait::WaitStrategy;
@@ -35,9 +36,6 @@ const NOTICES: u32 = 256;
 
 /// Looks at the socket before the first sleep.
 const LOOKS: u32 = 100;
-
-/// Intervals without a sign of life after which the engine counts as gone: a line that is cut says nothing.
-const SILENT_INTERVALS: u32 = 3;
 
 /// Template ids of messages that are no events.
 const STREAM_TEMPLATES: std::ops::RangeInclusive<u16> = 320..=339;

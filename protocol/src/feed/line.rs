@@ -18,14 +18,12 @@ use crate::framing::FrameBuffer;
 use crate::message::decode::{self, FeedTalk, Stream};
 use crate::message::enums::CloseReason;
 use crate::message::feed::{FeedGap, FeedRequest, FeedSnapshot};
+use crate::message::handshake::SILENT_INTERVALS;
 use crate::message::stream::Heartbeat;
 use crate::units::FeedSequence;
 
 /// Room for what came and is not read yet.
 const RECEIVED_BYTES: usize = 256 << 10;
-
-/// Intervals without a sign of life after which the engine counts as gone.
-const SILENT_INTERVALS: u32 = 3;
 
 const ACROSS: FeedConnectError = FeedConnectError::Unexpected("message across a snapshot's end");
 

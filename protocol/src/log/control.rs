@@ -18,8 +18,8 @@
 //!    1664     8   feed            u64  the public feed has read the log up to here; 0: there is none; feed thread
 //! ```
 //!
-//! All else is zero; at 640, 768, 1280 and 1408 engines before kept words by which duty thread and keeper wake each
-//! other, which nobody is to sleep on who maps the page.
+//! All else is zero. The words at 640, 768, 1280 and 1408 are reserved: earlier engines woke their own threads by
+//! them, and no process that maps the page may sleep on them.
 //!
 //! Words that are written independently are 128 bytes apart: two cache lines, because the
 //! adjacent-line prefetcher fetches lines in pairs.

@@ -125,11 +125,10 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Holds the log with this id from the last transaction that its reader has, in place of what the lease of
-    /// this name held before; of a reader that has none, from a position: a bookmark of incarnation 0. That
-    /// transaction must be durable. When this
-    /// returns, a lease that holds so much or more is on disk, on a full one in the place of what was there. One
-    /// reader has the name: nothing keeps two apart.
+    /// Replaces the lease of this name by one that keeps the log with this id from `last` on, the last transaction that
+    /// its reader has, which must be durable. A reader that has none gives a position, as a bookmark of incarnation 0.
+    /// On return a lease that keeps as much or more is on disk; where the disk is full, the old file is overwritten in
+    /// place. No two readers may share a name, which is not checked.
     ///
     /// # Errors
     /// If the name is none, or the file cannot be written and the one that is there does not hold so much.
@@ -148,7 +147,7 @@ impl Lease {
         let is_held = lease.holds(last);
         if let Err(refused) = lease.make(last) {
             if is_held {
-                // What it holds beyond that the next one lets go.
+                // The one on disk keeps more than it has to: the next advance lets that go.
                 let _later = lease.advance(last);
             } else if !refused.is_for_want_of_room() || lease.write_over(last).is_err() {
                 return Err(refused);

@@ -18,6 +18,9 @@ pub const ACKNOWLEDGE_APPENDED: u8 = 0;
 pub const ACKNOWLEDGE_DURABLE: u8 = 1;
 /// Longest interval of heartbeats, seconds.
 pub const HEARTBEAT_SECONDS_MAX: u8 = 60;
+/// Intervals of heartbeats without a byte after which either side counts its peer as gone: a line that is cut says
+/// nothing.
+pub const SILENT_INTERVALS: u32 = 3;
 
 message! {
     /// First message of a client.

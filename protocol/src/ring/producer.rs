@@ -178,7 +178,8 @@ impl<M: ProducerMemory> Producer<M> {
         Ok(())
     }
 
-    /// The slots that a message takes, which are free. It is so long, and has that header.
+    /// How many slots a message of `bytes` bytes takes; an error if its length or its header is none of a message's, or
+    /// so many are not free.
     #[inline(always)]
     fn reserve(&mut self, header: Option<u64>, bytes: usize) -> Result<u64, PushError> {
         check_framing(header, bytes)?;
@@ -190,10 +191,10 @@ impl<M: ProducerMemory> Producer<M> {
         Ok(needed)
     }
 
-    /// Brings the lines of the next `slots` slots, as far as they are known to be free, here from the consumer's
-    /// core, which has read them last, to be written. For who has nothing to send just now: else the next
-    /// message waits for those lines while its consumer waits for the message. Called again with the same
-    /// `slots` it brings none twice.
+    /// Fetches the cache lines of the next `slots` slots for writing, as far as they are known to be free: the
+    /// consumer's core has read them last. To be called while there is nothing to send; otherwise the next message
+    /// waits for these lines while its consumer waits for the message. Calling it again with the same `slots` fetches
+    /// none twice.
     #[inline]
     pub fn bring_near(&mut self, slots: u64) {
         let wanted = slots.min(self.known_free());

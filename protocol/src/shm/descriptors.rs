@@ -90,7 +90,8 @@ pub fn send_with_descriptors(
 /// # Errors
 /// If the system refuses for another reason.
 pub fn refuse_descriptors(listener: &impl AsFd) -> io::Result<bool> {
-    let (no, length) = (0, size_of::<libc::c_int>() as libc::socklen_t);
+    let no: libc::c_int = 0;
+    let length = size_of_val(&no) as libc::socklen_t;
     let value = (&raw const no).cast();
     let socket = listener.as_fd().as_raw_fd();
     // SAFETY: the kernel reads `length` bytes at `value`, an integer that outlives the call, and writes none; the

@@ -33,7 +33,8 @@ impl OwedWake {
         self.keepers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// That thread comes by no more: it is about to sleep, or ends. What it had to settle is settled, by others too.
+    /// That thread comes by no more: it is about to sleep, or ends. True if the caller must now send a wake that is
+    /// owed, be it for another thread's messages.
     #[must_use]
     pub fn keeper_ends(&self) -> bool {
         // SYNC: in front of the swap in `settle`, which releases it to whoever counts behind that.

@@ -1,5 +1,5 @@
-//! Sleep that is not ended by each piece of work: who works behind another thread, and may let work come
-//! together, says before it sleeps what it need not be woken for. The log's keeper sleeps so behind the duty
+//! Sleep that is not ended by each piece of work: a thread that works behind another one, and may let work come
+//! together, says before it sleeps up to where it need not be woken. The log's keeper sleeps so behind the duty
 //! thread; `tests/loom_rest.rs` explores every interleaving of it.
 //!
 //! Work is a number that only grows: what is there reaches up to it. The sleeper's words are ordered as its
@@ -27,7 +27,7 @@ pub struct Rest {
     wanted: AtomicU64,
     /// Up to here work is no reason to wake.
     rests_to: AtomicU64,
-    /// 1: neither is somebody who waits.
+    /// 1: neither is that somebody waits; only the time limit ends the sleep.
     pauses: AtomicU32,
 }
 
@@ -51,7 +51,7 @@ impl Default for Rest {
 }
 
 impl Rest {
-    /// Of one who is awake, and of whom nothing is wanted.
+    /// As at the beginning: awake, and nothing is wanted.
     #[must_use]
     pub fn new() -> Self {
         Self {

@@ -14,12 +14,12 @@ const LONG: Duration = Duration::from_micros(500);
 /// What of a long yield counts: a slice. The rest of it is a process that was stopped, or a machine.
 const LONGEST: Duration = Duration::from_millis(4);
 
-/// A second loss within so many times as long as it took tells of who computes on and on: one alone may have met a
-/// thread that was at work for once.
+/// Two long yields that are closer together than this many times what the second took mean a thread that computes on
+/// and on; a single one may have met a thread that was at work for once.
 const NEAR: u32 = 16;
 
-/// For so many times as long as that one took there are none, so that waits whose slices were lost by chance soon have
-/// them again.
+/// After that, yields are left out for this many times what the long one took: a short time, so that waits that lost
+/// their slices by chance soon have their yields again.
 const FIRST_PERIOD: u32 = 16;
 
 /// How often that is doubled, where there is another one soon behind it: beside who computes on and on one slice in two

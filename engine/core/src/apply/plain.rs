@@ -2,10 +2,9 @@
 //! first, or IOC that takes; and of cancels of such orders. Called by [`Core::apply`](crate::Core::apply) for
 //! every new order and every cancel by number, first of all.
 //!
-//! An order or cancel goes it if it passes everything, from its sender on; of any other nothing has happened,
-//! and the long way says what becomes of it. So the checks stand in the order that costs least, none says why it
-//! fails, and each thing is looked up once. What it leaves behind is to the bit what it leaves behind on the
-//! long way.
+//! A command is applied here only if it passes every check; otherwise nothing has happened, and the long way decides.
+//! So the checks stand in the order that costs least, none says why it fails, and each thing is looked up once. Both
+//! ways leave the same state, bit for bit.
 
 use super::Context;
 use super::sender::note_sequence;

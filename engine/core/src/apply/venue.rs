@@ -26,7 +26,7 @@ impl Core {
         Ok(())
     }
 
-    /// Sets the limits and takes the memory for them: the one command that allocates.
+    /// Sets the limits and takes the memory for them: this and `SetRecordLimits` are the commands that allocate.
     pub(super) fn set_limits(
         &mut self,
         message: &SetLimits,

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use touchline_protocol::framing::FrameBuffer;
 use touchline_protocol::message::decode::{self, FeedTalk, Stream as Said};
 use touchline_protocol::message::enums::CloseReason;
+use touchline_protocol::message::handshake::SILENT_INTERVALS;
 use touchline_protocol::message::stream::Heartbeat;
 use touchline_protocol::units::{FeedSequence, KeyId, Position};
 
@@ -20,9 +21,6 @@ use crate::gateway::stall::Stall;
 
 /// Messages that a reader may send between two ticks of the gateway.
 const MESSAGES_PER_TICK: u32 = 64;
-
-/// Intervals without a sign of life after which a reader counts as gone.
-const SILENT_INTERVALS: u32 = 3;
 
 /// Why a reader is closed: what it is told, and what the operator is.
 pub(super) type Close = (CloseReason, &'static str);

@@ -223,12 +223,12 @@ impl Outgoing {
         self.unread_gap.is_none()
     }
 
-    /// Notes what is missing: of a notice that itself finds no room, what that one was about.
+    /// Notes a message that finds no room; of a notice of a gap, the gap that it was about.
     fn miss(&mut self, message: &[u8]) {
         self.note_missing(from_of(message).unwrap_or(self.previous));
     }
 
-    /// What never leaves: of a notice, what it is about may be on disk, so it is given anew.
+    /// Notes a message that never leaves. A notice of a gap is given anew: what it is about may be on disk.
     fn lose(&mut self, message: &[u8]) {
         if let Some(from) = from_of(message) {
             self.note_missing(from);

@@ -67,10 +67,9 @@ impl LogReader {
         }
     }
 
-    /// For who saw what [`LogReader::has`] is false of: up to where the log has what an engine of that incarnation had
-    /// read or written. Behind that a later engine began, and whatever the earlier one had there was given up, however
-    /// far the log goes by now. At `position` or behind it where nothing was given up, and the log merely begins behind
-    /// `position`; 0 where the log does not tell.
+    /// Where [`LogReader::has`] is false: the end of what the log kept of that incarnation. A later engine began there,
+    /// and whatever the earlier one had behind it was given up, however far the log goes by now. `position` or more if
+    /// nothing was given up and the log merely begins behind `position`; 0 if the log cannot tell.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -92,9 +91,8 @@ impl LogReader {
             // Else where that engine ended stood in front of the log's beginning.
             Some(left) if left == frame_start(oldest, self.identity.segment_bytes) => 0,
             Some(left) if left < position.0 => left,
-            // It is written by the right engines, and not so: another log, or no position of one. Or it is behind all
-            // that this log's own engine of that number has written, or that has none: so another one of a copy had
-            // it, which parted from this log where one of its own began, and nothing tells which of them.
+            // The log cannot tell: it is another log, or this is no position where a frame begins; or a copy of this
+            // data folder went on by itself and wrote it, from nobody knows where on.
             _ => 0,
         }))
     }
