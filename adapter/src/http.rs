@@ -373,6 +373,8 @@ pub trait Service: Send + Sync + 'static {
 pub struct Refused<'a> {
     /// The path as received.
     pub path: &'a str,
+    /// The fields of its head, which tell whom a trusted proxy speaks for; none where the head could not be read.
+    pub headers: &'a Headers,
     /// The other end of the connection.
     pub peer: SocketAddr,
     /// When it was refused, in nanoseconds since the Unix epoch.

@@ -125,15 +125,17 @@ impl Service for Jobs {
     }
 
     fn fault(&self, refused: &Refused<'_>, fault: Fault) -> Reply {
-        let (peer, now_ms) = (refused.peer.ip(), refused.refused_ns / 1_000_000);
-        if self.shared.limits.denies(peer) {
+        let client = self.shared.limits.client(refused.peer.ip(), refused.headers);
+        let now_ms = refused.refused_ns / 1_000_000;
+        if self.shared.limits.denies(client) {
             return complete(Reply::empty(403));
         }
-        // What was called has been counted and let in, and a proxy answers for nothing that others sent.
+        // What was called has been counted and let in. A proxy answers for nothing that others sent: where the head
+        // does not tell who that was, nobody is charged.
         let is_counted = matches!(fault, Fault::Abandoned | Fault::Panicked)
-            || self.shared.limits.is_trusted_proxy(peer);
+            || self.shared.limits.is_trusted_proxy(client);
         let quotas = &self.shared.quotas;
-        let charge = if is_counted { None } else { quotas.request(peer, now_ms) };
+        let charge = if is_counted { None } else { quotas.request(client, now_ms) };
         let reply = match charge.and_then(|charge| charge.exceeded) {
             Some(exceeded) => Refusal::from(exceeded).reply(),
             None => refusal::of_fault(fault, self.shared.routes.allow(refused.path)),

@@ -145,16 +145,17 @@ impl Service for Spot {
     }
 
     /// Refused requests use up weight like any other, and the limits come first (facts §1.4). One that was
-    /// called has been charged and let in already, and a proxy answers for nothing that others sent.
+    /// called has been charged and let in already. A proxy answers for nothing that others sent: where the head does not
+    /// tell who that was, nobody is charged.
     fn fault(&self, refused: &Refused<'_>, fault: Fault) -> Reply {
-        let peer = refused.peer.ip();
-        if self.shared.limits.denies(peer) {
+        let client = self.shared.limits.client(refused.peer.ip(), refused.headers);
+        if self.shared.limits.denies(client) {
             return denied();
         }
         let is_charged = !matches!(fault, Fault::Abandoned | Fault::Panicked)
-            && !self.shared.limits.is_trusted_proxy(peer);
+            && !self.shared.limits.is_trusted_proxy(client);
         let now_ms = refused.refused_ns / 1_000_000;
-        let admission = self.shared.limits.admit(peer, u32::from(is_charged), now_ms);
+        let admission = self.shared.limits.admit(client, u32::from(is_charged), now_ms);
         let refusal = admission.refusal.filter(|_| is_charged);
         let reply = refusal.map_or_else(
             || of_fault(refused.path, fault),

@@ -50,6 +50,19 @@ fn a_ban_outlives_the_adapter_and_hits_no_other_client_of_the_proxy() {
     assert!(refusals >= 3, "warned before");
     assert_eq!(ping_for(&mut http, "198.51.100.8").status, 200);
     assert_eq!(ping_for(&mut http, "2001:db8::1").status, 403);
+    // So it is with what the front refuses by itself, once it has read for whom the proxy speaks.
+    let unread = |client: &str| {
+        let request = Request::new("POST", "/api/v3/order").header("X-Forwarded-For", client);
+        let large = venue.http().call(&request.body("x".repeat(17_000)));
+        let unknown = Request::new("TRACE", PING).header("X-Forwarded-For", client);
+        [large.status, venue.http().call(&unknown).status]
+    };
+    assert_eq!(
+        [banned, "2001:db8::1", "198.51.100.9"].map(unread),
+        [[418; 2], [403; 2], [413, 405]]
+    );
+    let used = ping_for(&mut http, "198.51.100.9");
+    assert_eq!(used.header("X-SVC-USED-WEIGHT-1M"), Some("3"));
     // The bans are written soon; then nothing is left of the adapter but its file.
     let file = venue.data().join("bans-adapter");
     assert!(eventually(|| fs::read_to_string(&file).is_ok_and(|text| text.contains(banned))));

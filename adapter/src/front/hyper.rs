@@ -116,13 +116,15 @@ async fn answer(
     request: hyper::Request<Incoming>,
 ) -> Result<Response<ReplyBody>, Infallible> {
     let (head, body) = request.into_parts();
-    let uri = head.uri.clone();
-    let reply = match connection.receive(head, body).await {
+    let reply = match connection.receive(&head, body).await {
         Ok(request) => connection.call(request).await,
         Err(fault) => Err(fault),
     };
     let service = &*connection.shared.service;
-    let fault_reply = |fault| faults::reply(service, uri.path(), connection.peer, fault);
+    let fault_reply = |fault| {
+        let read = (head.uri.path(), &copy_headers(&head));
+        faults::reply(service, read, connection.peer, fault)
+    };
     let reply = looking(reply.unwrap_or_else(fault_reply), &connection.shared.service);
     let mut response = encode(reply)
         .or_else(|Unencodable| encode(fault_reply(Fault::Abandoned)))
@@ -138,7 +140,7 @@ async fn answer(
 
 impl Connection {
     /// Reads the request whole, within the limits.
-    async fn receive(&self, head: Parts, body: Incoming) -> Result<Request, Fault> {
+    async fn receive(&self, head: &Parts, body: Incoming) -> Result<Request, Fault> {
         if let Some(fault) = self.progress.take_refusal() {
             return Err(fault);
         }
@@ -151,7 +153,7 @@ impl Connection {
             method,
             path: path.to_owned(),
             query: Bytes::copy_from_slice(query.as_bytes()),
-            headers: copy_headers(&head),
+            headers: copy_headers(head),
             body,
             peer: self.peer,
             arrived_ns: unix_ns(),

@@ -442,7 +442,8 @@ fn refused(site: &Site, peer: [u8; 4], fault: Fault) -> Reply {
 
 fn refused_at(site: &Site, path: &str, peer: [u8; 4], fault: Fault) -> Reply {
     let refused_ns = NOW_MS * 1_000_000;
-    site.jobs.fault(&Refused { path, peer: (peer, 1).into(), refused_ns }, fault)
+    let headers = &Headers::default();
+    site.jobs.fault(&Refused { path, headers, peer: (peer, 1).into(), refused_ns }, fault)
 }
 
 #[test]
@@ -457,6 +458,17 @@ fn what_is_no_request_is_counted_but_not_to_a_proxy() {
     assert_eq!(client(Fault::Panicked), None, "it was counted when it was called");
     assert_eq!(client(Fault::BodyTimeout).as_deref(), Some("3"));
     assert_eq!(left([10, 0, 0, 1], Fault::UnknownMethod), None);
+    // Where the head was read it tells for whom a proxy speaks.
+    let mut headers = Headers::default();
+    headers.push("X-Forwarded-For", b"198.51.100.1");
+    let proxied = Refused {
+        path: "/api/v1/jobs",
+        headers: &headers,
+        peer: ([10, 0, 0, 1], 1).into(),
+        refused_ns: NOW_MS * 1_000_000,
+    };
+    let reply = site.jobs.fault(&proxied, Fault::BodyTooLarge { limit: 1 });
+    assert_eq!(header(&reply, "X-RateLimit-Remaining"), Some("2"));
 }
 
 #[test]

@@ -145,7 +145,7 @@ fn filters(set: &SymbolFilters, flags: u8) -> Vec<Filter> {
     }
     if any([set.percent_price_up, set.percent_price_down, 0]) {
         filters.push(Filter::PercentPrice {
-            multiplier_up: Decimal(set.percent_price_up),
+            multiplier_up: Decimal(largest_if_unset(set.percent_price_up)),
             multiplier_down: Decimal(set.percent_price_down),
             avg_price_mins: set.percent_price_minutes,
         });
@@ -153,8 +153,9 @@ fn filters(set: &SymbolFilters, flags: u8) -> Vec<Filter> {
     if any([set.lot_min, set.lot_max, set.lot_step]) {
         filters.push(Filter::LotSize {
             min_qty: Decimal(set.lot_min),
-            max_qty: Decimal(set.lot_max),
-            step_size: Decimal(set.lot_step),
+            max_qty: Decimal(largest_if_unset(set.lot_max)),
+            // Finer than which no quantity is.
+            step_size: Decimal(set.lot_step.max(1)),
         });
     }
     if set.min_notional != 0 {
@@ -170,7 +171,7 @@ fn filters(set: &SymbolFilters, flags: u8) -> Vec<Filter> {
     if any([set.market_lot_min, set.market_lot_max, set.market_lot_step]) {
         filters.push(Filter::MarketLotSize {
             min_qty: Decimal(set.market_lot_min),
-            max_qty: Decimal(set.market_lot_max),
+            max_qty: Decimal(largest_if_unset(set.market_lot_max)),
             step_size: Decimal(set.market_lot_step),
         });
     }
@@ -179,6 +180,12 @@ fn filters(set: &SymbolFilters, flags: u8) -> Vec<Filter> {
         filters.push(Filter::MaxPosition { max_position: Decimal(set.max_position) });
     }
     filters
+}
+
+/// An upper bound as its filter's formula has it, in which 0 would forbid everything (spot contract §2 Filters; that of
+/// PRICE_FILTER alone says that 0 is no bound).
+const fn largest_if_unset(bound: i64) -> i64 {
+    if bound == 0 { i64::MAX } else { bound }
 }
 
 fn order_count_filters(set: &SymbolFilters) -> impl Iterator<Item = Filter> {

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::io::{self, Read};
+use std::mem;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -92,29 +93,31 @@ impl Served {
     /// Reads the rest of a request and has it answered.
     fn exchange(&self, head: Head<'_, '_, '_>) -> Reply {
         let path = path_of(head.path()).to_owned();
+        let mut headers = Headers::default();
         if self.shared.progress.begin().is_none() {
-            return self.refuse(&path, Fault::Overloaded);
+            return self.refuse((&path, &headers), Fault::Overloaded);
         }
-        match self.receive(head) {
+        match self.receive(head, &mut headers) {
             Ok(request) => match self.shared.progress.begin() {
                 Some(_in_progress) => {
-                    self.ask(request).unwrap_or_else(|fault| self.fault(&path, fault))
+                    self.ask(request).unwrap_or_else(|fault| self.fault((&path, &headers), fault))
                 }
                 // Nothing waits for the rest of a request at the end.
-                None => self.refuse(&path, Fault::Overloaded),
+                None => self.refuse((&path, &headers), Fault::Overloaded),
             },
             // These are told when the request has been read whole.
-            Err(fault @ (Fault::UnknownMethod | NO_PATH)) => self.fault(&path, fault),
-            Err(fault) => self.refuse(&path, fault),
+            Err(fault @ (Fault::UnknownMethod | NO_PATH)) => self.fault((&path, &headers), fault),
+            Err(fault) => self.refuse((&path, &headers), fault),
         }
     }
 
     /// Reads the request whole, within the limits. After an error it is not known where the next request
-    /// would begin.
-    fn receive(&self, head: Head<'_, '_, '_>) -> Result<Request, Fault> {
+    /// would begin, and `headers` has the fields of its head.
+    fn receive(&self, head: Head<'_, '_, '_>, headers: &mut Headers) -> Result<Request, Fault> {
         if self.is_closing.get() {
             return Err(Fault::BadHead { why: "The connection is being closed." });
         }
+        *headers = copy_headers(&head);
         let (path, query) = split(head.path());
         let is_path = path.starts_with('/') || path == "*";
         let is_path = is_path && !head.path().contains('#');
@@ -129,7 +132,7 @@ impl Served {
             return Err(Fault::BodyTooLarge { limit });
         }
         let method = Method::from_token(head.method());
-        let (path, headers) = (path.to_owned(), copy_headers(&head));
+        let path = path.to_owned();
         let query = Bytes::copy_from_slice(query.as_bytes());
         let body = read_body(head, length)?;
         if !is_path {
@@ -139,7 +142,7 @@ impl Served {
             method: method.ok_or(Fault::UnknownMethod)?,
             path,
             query,
-            headers,
+            headers: mem::take(headers),
             body,
             peer: self.peer,
             arrived_ns: unix_ns(),
@@ -168,16 +171,16 @@ impl Served {
         }
     }
 
-    fn fault(&self, path: &str, fault: Fault) -> Reply {
-        faults::reply(&*self.shared.service, path, self.peer, fault)
+    fn fault(&self, read: (&str, &Headers), fault: Fault) -> Reply {
+        faults::reply(&*self.shared.service, read, self.peer, fault)
     }
 
     /// Answers a fault and reads no more: the server finds the end of the stream behind its reply.
-    fn refuse(&self, path: &str, fault: Fault) -> Reply {
+    fn refuse(&self, read: (&str, &Headers), fault: Fault) -> Reply {
         self.is_closing.set(true);
         // The peer may be gone already.
         let _gone = self.socket.shutdown(Shutdown::Read);
-        self.fault(path, fault).header("Connection", "close")
+        self.fault(read, fault).header("Connection", "close")
     }
 }
 

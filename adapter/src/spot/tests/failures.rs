@@ -7,7 +7,7 @@ use touchline_protocol::message::enums::RejectReason;
 use super::errors::assert_error;
 use super::fixture::{NOW_MS, Site, body, canceled, config, decided, header};
 use crate::http::Method::{Delete, Get, Post};
-use crate::http::{Fault, Refused, Service};
+use crate::http::{Fault, Headers, Refused, Service};
 use crate::link::{Doubt, NotSent, Outcome, Terminal};
 use crate::spot::SpotConfig;
 use crate::views::fixture::Log;
@@ -81,6 +81,7 @@ fn requests_that_the_front_refuses() {
     let site = Site::new(Log::venue());
     let refused = Refused {
         path: "/api/v3/order",
+        headers: &Headers::default(),
         peer: ([127, 0, 0, 1], 4000).into(),
         refused_ns: NOW_MS * 1_000_000,
     };

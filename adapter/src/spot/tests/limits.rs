@@ -7,7 +7,7 @@ use super::errors::assert_error;
 use super::fixture::{NOW_MS, Site, body, config, header, open};
 use crate::config::AdapterConfig;
 use crate::http::Method::{Delete, Get, Post};
-use crate::http::{Fault, Refused, Reply, Request, Service};
+use crate::http::{Fault, Headers, Refused, Reply, Request, Service};
 use crate::limits::LimitsConfig;
 use crate::views::fixture::Log;
 use touchline_protocol::message::enums::RejectReason;
@@ -26,6 +26,12 @@ fn site() -> Site {
 fn from(peer: &str, mut request: Request) -> Request {
     request.peer = SocketAddr::new(peer.parse().unwrap(), 4000);
     request
+}
+
+fn forwarded_for(client: &str) -> Headers {
+    let mut headers = Headers::default();
+    headers.push("X-Forwarded-For", client.as_bytes());
+    headers
 }
 
 fn forwarded(mut request: Request, client: &str) -> Request {
@@ -51,10 +57,14 @@ fn a_denied_address_gets_its_status_and_nothing_else() {
     }
     let refused = Refused {
         path: "/",
+        headers: &Headers::default(),
         peer: SocketAddr::from(([192, 0, 2, 9], 1)),
         refused_ns: NOW_MS * 1_000_000,
     };
     assert_eq!(site.spot.fault(&refused, Fault::UnknownMethod).status, 403);
+    let headers = &forwarded_for("192.0.2.9");
+    let proxied = Refused { peer: SocketAddr::from(([10, 0, 0, 1], 1)), headers, ..refused };
+    assert_eq!(site.spot.fault(&proxied, Fault::UnknownMethod).status, 403);
     // What a client says of itself denies nobody.
     let liar = forwarded(from("198.51.100.1", open(Get, "ping", "")), "192.0.2.9");
     assert_eq!(site.reply(liar).status, 200);
@@ -127,6 +137,7 @@ fn what_the_front_refuses_is_refused_for_the_limits_first() {
     let client = "198.51.100.1";
     let refused = Refused {
         path: "/api/v3/ping",
+        headers: &Headers::default(),
         peer: SocketAddr::new(client.parse().unwrap(), 4000),
         refused_ns: NOW_MS * 1_000_000,
     };
@@ -169,6 +180,7 @@ fn a_proxy_answers_for_none_of_its_clients() {
     // Nor for requests that nobody could read, whose client is unknown.
     let refused = Refused {
         path: "/api/v3/ping",
+        headers: &Headers::default(),
         peer: SocketAddr::from(([10, 0, 0, 1], 1)),
         refused_ns: NOW_MS * 1_000_000,
     };
@@ -176,6 +188,13 @@ fn a_proxy_answers_for_none_of_its_clients() {
         assert_eq!(site.spot.fault(&refused, Fault::UnknownMethod).status, 405);
     }
     assert_eq!(ping(&site, "10.0.0.1").status, 200);
+    // Where the head was read it tells who that was: one that is to pay, as for any other request.
+    let headers = &forwarded_for("198.51.100.3");
+    let read = Refused { headers, ..refused };
+    let told = [0; 9].map(|_| site.spot.fault(&read, Fault::BodyTooLarge { limit: 1 }).status);
+    assert_eq!(told, [413, 413, 413, 413, 413, 429, 429, 418, 418]);
+    assert_eq!(proxied("198.51.100.3"), 418);
+    assert_eq!(site.spot.fault(&refused, Fault::BodyTooLarge { limit: 1 }).status, 413);
     // Nor are they refused for what it asked itself.
     for _ in 0..10 {
         ping(&site, "10.0.0.1");

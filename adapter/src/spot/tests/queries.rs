@@ -160,6 +160,34 @@ fn exchange_information_describes_every_symbol() {
     assert_eq!(information("symbols=[]"), format!("{HEAD}]}}"));
 }
 
+/// By each filter's formula in the contract a bound of 0 would forbid every order.
+#[test]
+fn a_bound_that_is_not_set_is_shown_as_one_that_binds_nobody() {
+    let mut log = Log::venue();
+    let filters = SymbolFilters {
+        lot_min: 1,
+        market_lot_min: 2,
+        percent_price_down: 70_000_000,
+        ..Default::default()
+    };
+    let name = SymbolName::new("X").unwrap();
+    let (status, order_types) = (SymbolStatus::Trading.to_wire(), 0xfe);
+    let assets = DefineSymbol { base: ETH, quote: BTC, ..Default::default() };
+    let symbol = DefineSymbol { name, status, order_types, filters, ..assets };
+    log.done(Command::DefineSymbol(&symbol), 2);
+    let site = Site::new(log);
+    let reply = site.reply(open(Get, "exchangeInfo", "symbol=X"));
+    let filters = concat!(
+        r#""filters":[{"filterType":"PERCENT_PRICE","multiplierUp":"92233720368.54775807","#,
+        r#""multiplierDown":"0.70000000","avgPriceMins":0},"#,
+        r#"{"filterType":"LOT_SIZE","minQty":"0.00000001","maxQty":"92233720368.54775807","#,
+        r#""stepSize":"0.00000001"},"#,
+        r#"{"filterType":"MARKET_LOT_SIZE","minQty":"0.00000002","maxQty":"92233720368.54775807","#,
+        r#""stepSize":"0.00000000"}]"#,
+    );
+    assert!(body(&reply).contains(filters), "{}", body(&reply));
+}
+
 #[test]
 fn every_filter_that_is_set_is_listed_in_the_order_of_the_contract() {
     let mut log = Log::venue();
@@ -204,10 +232,10 @@ fn every_filter_that_is_set_is_listed_in_the_order_of_the_contract() {
         r#""isMarginTradingAllowed":true,"filters":["#,
         r#"{"filterType":"PRICE_FILTER","minPrice":"0.00000001","maxPrice":"0.00000000","tickSize":"0.00000000"},"#,
         r#"{"filterType":"PERCENT_PRICE","multiplierUp":"1.30000000","multiplierDown":"0.70000000","avgPriceMins":6},"#,
-        r#"{"filterType":"LOT_SIZE","minQty":"0.00000000","maxQty":"0.00000000","stepSize":"0.00000002"},"#,
+        r#"{"filterType":"LOT_SIZE","minQty":"0.00000000","maxQty":"92233720368.54775807","stepSize":"0.00000002"},"#,
         r#"{"filterType":"MIN_NOTIONAL","minNotional":"0.00000004","applyToMarket":true,"avgPriceMins":7},"#,
         r#"{"filterType":"ICEBERG_PARTS","limit":8},"#,
-        r#"{"filterType":"MARKET_LOT_SIZE","minQty":"0.00000000","maxQty":"0.00000000","stepSize":"0.00000003"},"#,
+        r#"{"filterType":"MARKET_LOT_SIZE","minQty":"0.00000000","maxQty":"92233720368.54775807","stepSize":"0.00000003"},"#,
         r#"{"filterType":"MAX_NUM_ORDERS","maxNumOrders":9},"#,
         r#"{"filterType":"MAX_NUM_ALGO_ORDERS","maxNumAlgoOrders":10},"#,
         r#"{"filterType":"MAX_NUM_ICEBERG_ORDERS","maxNumIcebergOrders":11},"#,
