@@ -186,21 +186,14 @@ impl Duty {
         let is_fenced = |core: &Core, session: SessionId, epoch: Epoch| {
             core.session(session).is_none_or(|session| session.epoch != epoch)
         };
-        // As many as a key has at the most, found in one look at all.
+        // A key has no more sessions than these, all of which its revocation has just ended: one look at all finds them.
         let mut fenced = [(SessionId(0), Epoch(0)); SESSIONS_PER_KEY_MAX as usize];
-        loop {
-            let found = self
-                .clients
-                .identities()
-                .filter(|&(session, epoch)| is_fenced(&self.core, session, epoch));
-            let count = fenced.iter_mut().zip(found).map(|(place, one)| *place = one).count();
-            for &(session, epoch) in &fenced[..count] {
-                if let Some(client) = self.clients.find(session, epoch) {
-                    self.close(client, CloseReason::KeyRevoked, "its key was revoked");
-                }
-            }
-            if count < fenced.len() {
-                return;
+        let found = self.clients.identities();
+        let found = found.filter(|&(session, epoch)| is_fenced(&self.core, session, epoch));
+        let count = fenced.iter_mut().zip(found).map(|(place, one)| *place = one).count();
+        for &(session, epoch) in &fenced[..count] {
+            if let Some(client) = self.clients.find(session, epoch) {
+                self.close(client, CloseReason::KeyRevoked, "its key was revoked");
             }
         }
     }

@@ -13,6 +13,9 @@ use touchline_protocol::units::{AccountId, AssetId, Position, SessionId};
 /// 20 µs, and for some 100 µs where nothing of the account is in the cache; [`super::Duty`] answers one in a turn.
 const ORDERS_MAX: usize = 1000;
 
+/// Balances that there is room for at once: few accounts have more, of however many assets.
+const BALANCES_USUAL: usize = 64;
+
 /// The messages, one behind the other, of the state behind the transaction that ends at `position`.
 pub(super) fn messages(
     core: &Core,
@@ -26,7 +29,7 @@ pub(super) fn messages(
     let told = (open as usize).min(ORDERS_MAX);
     let mut messages = Vec::with_capacity(
         told * size_of::<OrderState>()
-            + core.counts().assets as usize * size_of::<BalanceState>()
+            + (core.counts().assets as usize).min(BALANCES_USUAL) * size_of::<BalanceState>()
             + size_of::<StateEnd>(),
     );
     let mut end = StateEnd { correlation, position, ..Default::default() };
