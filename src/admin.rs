@@ -1,6 +1,6 @@
-//! `touchline admin`: operates a running venue over an admin session. Every action is one logged
-//! command and is reported once it is durable; only the addresses of keys and
-//! the keys of tokens are files of the adapters.
+//! `touchline admin`: operates a running venue over an admin session. Every action is one logged command and is
+//! reported once it is durable; but the addresses of keys and the keys of tokens are files of the adapters, and
+//! `show-key` changes nothing and asks no engine.
 
 mod accounts;
 mod keys;
@@ -89,11 +89,15 @@ fn perform(data: &Path, action: &AdminAction) -> Result<Report> {
 const MASTER_KEY_FILE: &str = "master.key";
 
 fn check_is_venue(data: &Path) -> Result<()> {
-    let is_venue = data
+    let has_key = data
         .join(MASTER_KEY_FILE)
         .try_exists()
         .with_context(|| format!("cannot look into {}", data.display()))?;
-    ensure!(is_venue, "{} holds no venue: is it the right folder?", data.display());
+    ensure!(
+        has_key || touchline_engine::has_log(data)?,
+        "{} holds no venue: is it the right folder?",
+        data.display()
+    );
     Ok(())
 }
 

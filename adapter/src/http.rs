@@ -373,7 +373,7 @@ pub trait Service: Send + Sync + 'static {
 pub struct Refused<'a> {
     /// The path as received.
     pub path: &'a str,
-    /// The fields of its head, which tell whom a trusted proxy speaks for; none where the head could not be read.
+    /// Those fields of its head that tell whom a trusted proxy speaks for, at the least; none where the head was not read.
     pub headers: &'a Headers,
     /// The other end of the connection.
     pub peer: SocketAddr,

@@ -288,7 +288,7 @@ impl Duty {
     fn work(&mut self) -> u32 {
         self.paced_work = 0;
         let mut work = self.read_mail();
-        self.report_owed_ends();
+        work += self.report_owed_ends();
         work += self.report_absent();
         work += if is_held_up(&self.core, &self.writer) {
             self.poll_operators()
@@ -365,15 +365,18 @@ impl Duty {
                     if let ClientIndex::Stream(index) = client {
                         self.clients.streams.await_disk(index);
                     }
-                    let messages = if self.clients.admits(client, self.now_ns) {
+                    let is_admitted = self.clients.admits(client, self.now_ns);
+                    let messages = if is_admitted {
                         state::messages(&self.core, account, correlation, position)
                     } else {
                         state::refusal(session, correlation, (position, self.now_ns))
                     };
                     let behind = self.clients.streams.published();
                     self.mail.tell_state(StateLetter { ticket, behind, position, messages });
-                    // Takes as long as many commands: whoever has sent one comes first.
-                    return letters;
+                    if is_admitted {
+                        // It took as long as many commands: whoever has sent one comes before the next of these.
+                        return letters;
+                    }
                 }
                 ToDuty::Ended { session, epoch } => {
                     if let Some(client) = self.clients.find(session, epoch) {

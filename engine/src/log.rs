@@ -266,7 +266,7 @@ fn begin(
 
 /// Other places of the window than the one in `used` hold nothing any more.
 fn remove_others(folders: &WindowFolders, used: &Path) -> Result<(), RecoveryError> {
-    let failed = |source| RecoveryError::of_left_window(used, source);
+    let failed = |source| RecoveryError::of_left_window(&folders.user, source);
     for folder in folders.to_search().map_err(failed)? {
         if folder != used {
             remove_window_files(folder)

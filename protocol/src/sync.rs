@@ -1,6 +1,6 @@
 //! Atomics under one name: the machine's in every normal build, loom's model under `cfg(loom)`.
-//! Used by every module that shares memory (rings, waiting, the log's reader, the client), so that the code which loom
-//! checks is the code which runs.
+//! Used by what shares memory and runs under loom (rings, waiting, the window's reader, the feed), so that the code
+//! which loom checks is the code which runs.
 //!
 //! The read-only views give loads and nothing else. A side that maps its peer's pages without
 //! write permission holds only such views, so a store that would fault cannot be written.

@@ -66,6 +66,8 @@ pub(super) fn create(
 
 /// Shows a key with its secret as its creation did: the master key gives both at any time. Asks no engine.
 pub(super) fn show(data: &Path, key: &str) -> Result<Report> {
+    // By another key all would be void.
+    touchline_engine::check_master_key(data)?;
     let number = number_of(data, key)?;
     let names = Names::read(data)?;
     let account = names.owner(number)?;

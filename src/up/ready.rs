@@ -130,8 +130,7 @@ fn block(
     }
     if further > 0 {
         let how = format!("touchline admin --data {} show-key NUMBER", quoted(data));
-        let label = format!("{further} more key{}", if further == 1 { "" } else { "s" });
-        writeln!(text, "  {label:<11} {how}")?;
+        writeln!(text, "  more keys   {further}, which `touchline log state` lists: {how}")?;
     }
     if !symbols.is_empty() {
         writeln!(text, "  symbols     {symbols}")?;
@@ -223,7 +222,12 @@ mod tests {
         assert!(!own.contains("hidden") && own.contains("d/demo.env (with the secrets)"), "{own}");
         assert!(own.contains("key     public") && own.contains("key id  1"), "{own}");
         assert!(own.contains("\n  symbols     0 BTCUSDT\n"), "{own}");
-        assert!(own.contains("\n  3 more keys touchline admin --data '/"), "{own}");
+        assert!(
+            own.contains(
+                "\n  more keys   3, which `touchline log state` lists: touchline admin --data '/"
+            ),
+            "{own}"
+        );
         assert!(!demo.contains("show-key"), "{demo}");
     }
 

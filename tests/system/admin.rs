@@ -301,6 +301,14 @@ fn every_key_that_the_definition_asked_for_can_be_shown_and_used() {
     // It asks no engine.
     assert!(venue.stop_up(Signal::TERM).success());
     assert_eq!(admin(&venue, &["show-key", "6"]), made);
+    // By another master key than the venue's all that is shown would be void.
+    let master = venue.data().join("master.key");
+    let mut bytes = fs::read(&master).expect("it is there");
+    bytes[0] = if bytes[0] == b'0' { b'1' } else { b'0' };
+    fs::write(&master, bytes).expect("the folder is ours");
+    refused(&venue, &["show-key", "6"], "another one than this venue's");
+    fs::remove_file(&master).expect("it is there");
+    refused(&venue, &["show-key", "6"], "master.key");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::http::Headers;
 
 /// The header in which proxies tell whom they speak for, the farthest first.
-const FORWARDED_FOR: &str = "X-Forwarded-For";
+pub(crate) const FORWARDED_FOR: &str = "X-Forwarded-For";
 
 /// The addresses whose first bits are those of one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]

@@ -172,6 +172,7 @@ fn filters(set: &SymbolFilters, flags: u8) -> Vec<Filter> {
         filters.push(Filter::MarketLotSize {
             min_qty: Decimal(set.market_lot_min),
             max_qty: Decimal(largest_if_unset(set.market_lot_max)),
+            // Of this filter 0 is no step (facts §6).
             step_size: Decimal(set.market_lot_step),
         });
     }

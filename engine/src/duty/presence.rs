@@ -17,8 +17,20 @@ use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::ring::SessionEnd;
 use touchline_protocol::units::{Epoch, Position, SessionId};
 
-/// Ends of connections that had no room before and are logged in a turn: as many as come to be known in one.
+/// Ends of connections that had no room before and are tried again in a turn: all of thousands would be the work of a
+/// turn by themselves.
 const ENDS_PER_TURN: u32 = LETTERS_PER_TURN;
+
+/// What became of the end of a connection that was to be logged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Report {
+    /// There is nothing left to do.
+    Done,
+    /// Behind the pending work there is no room for what it cancels.
+    NoPlace,
+    /// In the log there is no room for anything.
+    LogFull,
+}
 
 impl Duty {
     /// Lets in who waits for that, as they came: while the disk is behind they wait as commands do, and a log
@@ -134,27 +146,24 @@ impl Duty {
 
     /// Logs the end of a connection, now or when there is room for it and for what it cancels.
     fn report_end(&mut self, ended: ConnectionEnded) {
-        if !self.ends_owed.is_empty() || !self.try_to_report_end(ended) {
+        if self.try_to_report_end(ended) != Report::Done {
             self.ends_owed.push_back(ended);
         }
     }
 
-    /// Logs the end of a connection; false if there is no room for it, or for what it cancels.
-    fn try_to_report_end(&mut self, ended: ConnectionEnded) -> bool {
+    fn try_to_report_end(&mut self, ended: ConnectionEnded) -> Report {
         use OwnCommandError::{Log, Rejected};
         use RejectReason::{CapacityReached, StaleEpoch};
         match self.own_command(bytemuck::bytes_of(&ended)) {
             Ok(_) => {}
-            Err(
-                Rejected { reason: CapacityReached, .. }
-                | Log { source: BeginError::Full { .. }, .. },
-            ) => return false,
+            Err(Rejected { reason: CapacityReached, .. }) => return Report::NoPlace,
+            Err(Log { source: BeginError::Full { .. }, .. }) => return Report::LogFull,
             // A logon or a revocation since has ended it already.
             Err(Rejected { reason: StaleEpoch, .. }) => {}
             // A log that has failed loses nothing here: the next start ends every connection.
             Err(error) => alert!("engine: {error}"),
         }
-        true
+        Report::Done
     }
 
     /// Reports the end of one session that did not come back after a start, if nothing else is to be
@@ -168,16 +177,22 @@ impl Duty {
         1
     }
 
-    /// Logs ends that had no room before, up to the first one that has none now: with thousands of them, trying each
-    /// would be the work of a turn.
-    pub(super) fn report_owed_ends(&mut self) {
-        for _ in 0..ENDS_PER_TURN {
-            let Some(&ended) = self.ends_owed.front() else { return };
-            if !self.try_to_report_end(ended) {
-                return;
+    /// Logs ends that had no room before, some of them in a turn; gives the amount of work. One that has none still goes
+    /// behind the others, which may cancel less.
+    pub(super) fn report_owed_ends(&mut self) -> u32 {
+        let mut done = 0;
+        for _ in 0..self.ends_owed.len().min(ENDS_PER_TURN as usize) {
+            let Some(ended) = self.ends_owed.pop_front() else { break };
+            match self.try_to_report_end(ended) {
+                Report::Done => done += 1,
+                Report::NoPlace => self.ends_owed.push_back(ended),
+                Report::LogFull => {
+                    self.ends_owed.push_front(ended);
+                    break;
+                }
             }
-            self.ends_owed.pop_front();
         }
+        done
     }
 
     /// Ends the connections whose session was ended by a command, as a revoked key's are.

@@ -9,8 +9,9 @@ use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, Rejected};
 use touchline_protocol::message::stream::{BalanceState, OrderState, StateEnd, StateRequest};
 use touchline_protocol::units::{AccountId, AssetId, Position, SessionId};
 
-/// Open orders that are told of at the most: the newest are left out. So one request holds the duty thread up for some
-/// 20 µs, and for some 100 µs where nothing of the account is in the cache; [`super::Duty`] answers one in a turn.
+/// Open orders that are told of at the most: the newest are left out. They hold the duty thread up for some 20 µs, and
+/// for some 100 µs where nothing of the account is in the cache; besides them each asset and all pending work are looked
+/// at. [`super::Duty`] answers one request in a turn.
 const ORDERS_MAX: usize = 1000;
 
 /// Balances that there is room for at once: few accounts have more, of however many assets.

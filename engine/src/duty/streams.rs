@@ -18,6 +18,7 @@ use crate::rate::RateLimit;
 use crate::side::told_to;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::collections::hash_map::Entry;
+use std::mem;
 use std::sync::Arc;
 use touchline_core::Addressee;
 use touchline_protocol::message::decode::envelope_words;
@@ -230,14 +231,16 @@ impl Streams {
         {
             self.tell_one(index, note, envelope, event);
         }
-        let Some(account) = note.account else { return };
-        let mut at = 0;
-        while let Some(&index) = self.watchers.get(&account).and_then(|places| places.get(at)) {
-            let index = index as usize;
+        let watchers = note.account.and_then(|account| self.watchers.get_mut(&account));
+        // Nobody begins or ends to watch meanwhile.
+        let Some(places) = watchers.map(mem::take) else { return };
+        for index in places.iter().map(|&index| index as usize) {
             if is_told(&self.list[index]) {
                 self.tell_one(index, note, envelope, event);
             }
-            at += 1;
+        }
+        if let Some(watchers) = note.account.and_then(|account| self.watchers.get_mut(&account)) {
+            *watchers = places;
         }
     }
 
@@ -346,10 +349,10 @@ impl Streams {
     /// system call. True if somebody now waits until what he was told is on disk.
     #[inline]
     pub(super) fn wake_if_replied(&mut self) -> bool {
-        if std::mem::take(&mut self.replied) {
+        if mem::take(&mut self.replied) {
             self.bell.ring();
         }
-        std::mem::take(&mut self.awaits_disk)
+        mem::take(&mut self.awaits_disk)
     }
 }
 

@@ -162,7 +162,7 @@ fn a_flood_is_refused_for_a_while_and_then_waits_and_wakes_nobody() {
 }
 
 #[test]
-fn of_many_ends_that_are_owed_so_many_are_logged_in_a_turn_and_new_ones_wait_behind_them() {
+fn of_many_ends_that_are_owed_so_many_are_tried_again_in_a_turn() {
     let folder = tempfile::tempdir().unwrap();
     let (mut duty, keeper, _clients) = serves_two(folder.path(), 0);
     let end = |session: u32| ConnectionEnded {
@@ -170,11 +170,10 @@ fn of_many_ends_that_are_owed_so_many_are_logged_in_a_turn_and_new_ones_wait_beh
         ended_epoch: Epoch(1),
         ..Default::default()
     };
-    duty.ends_owed.extend((1..=20).map(end));
-    duty.end_connection(ClientIndex::Ring(0), CloseReason::Other, "it is to end");
-    for left in [21, 13, 5, 0, 0] {
+    duty.ends_owed.extend((1..=21).map(end));
+    for (left, done) in [(21, 8), (13, 8), (5, 5), (0, 0)] {
         assert_eq!(duty.ends_owed.len(), left);
-        duty.work();
+        assert_eq!(duty.work(), done, "it is work, so that no turn without any follows");
     }
     keeper.stop();
 }

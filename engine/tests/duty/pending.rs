@@ -262,3 +262,32 @@ fn a_connection_that_ends_while_the_pending_work_is_full_leaves_no_orders() {
     let session = venue.duty.core().session(quitter.identity().0).unwrap();
     assert!(!session.connected);
 }
+
+#[test]
+fn an_end_that_finds_no_room_for_what_it_cancels_keeps_no_other_waiting() {
+    let mut venue = Venue::new("", "max_steps = 2\npending_work = 0");
+    let open = |venue: &Venue| venue.duty.core().open_orders(SymbolId(1), Side::Buy).count();
+    let mut large = venue.trader_that_leaves_nothing("large", 3);
+    (1..=5).for_each(|price| _ = large.send(limit(1, Side::Buy, price, 1)));
+    let mut small: Vec<Client> = (0..20)
+        .map(|number| venue.trader_that_leaves_nothing(&format!("small{number}"), 1))
+        .collect();
+    small.iter_mut().for_each(|one| _ = one.send(limit(1, Side::Buy, 9, 1)));
+    venue.settle();
+    assert_eq!(open(&venue), 25);
+    venue.disconnect(&large);
+    venue.duty.turn();
+    small.iter().for_each(|one| venue.disconnect(one));
+    (0..10).for_each(|_| _ = venue.duty.turn());
+    assert_eq!(
+        open(&venue),
+        5,
+        "those of whom nothing is left to do but what there is no room for"
+    );
+    // There is once nothing of it is left but what one transaction cancels.
+    let mut other = venue.trader("other", 2);
+    (2..=5).for_each(|_| _ = other.send(limit(1, Side::Sell, 1, 1)));
+    (0..10).for_each(|_| _ = venue.duty.turn());
+    assert_eq!(open(&venue), 0);
+    assert!(!venue.duty.core().session(large.identity().0).unwrap().connected);
+}

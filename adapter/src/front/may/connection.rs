@@ -22,6 +22,7 @@ use super::Shared;
 use super::lines::{self, Line};
 use crate::clock::unix_ns;
 use crate::http::{Answer, Completion, Fault, Headers, Method, Reply, Request, Rest};
+use crate::limits::network::FORWARDED_FOR;
 
 /// Header lines that one answer has room for.
 const LINES_MAX: usize = 16;
@@ -98,13 +99,19 @@ impl Served {
             return self.refuse((&path, &headers), Fault::Overloaded);
         }
         match self.receive(head, &mut headers) {
-            Ok(request) => match self.shared.progress.begin() {
-                Some(_in_progress) => {
-                    self.ask(request).unwrap_or_else(|fault| self.fault((&path, &headers), fault))
+            Ok(request) => {
+                // They went with the request, and a fault behind its call is told to the same client.
+                for value in request.headers.get_all(FORWARDED_FOR) {
+                    headers.push(FORWARDED_FOR, value);
                 }
-                // Nothing waits for the rest of a request at the end.
-                None => self.refuse((&path, &headers), Fault::Overloaded),
-            },
+                match self.shared.progress.begin() {
+                    Some(_in_progress) => self
+                        .ask(request)
+                        .unwrap_or_else(|fault| self.fault((&path, &headers), fault)),
+                    // Nothing waits for the rest of a request at the end.
+                    None => self.refuse((&path, &headers), Fault::Overloaded),
+                }
+            }
             // These are told when the request has been read whole.
             Err(fault @ (Fault::UnknownMethod | NO_PATH)) => self.fault((&path, &headers), fault),
             Err(fault) => self.refuse((&path, &headers), fault),

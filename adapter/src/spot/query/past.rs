@@ -254,15 +254,6 @@ impl Side {
     }
 }
 
-/// Cuts a page of oldest rows, read with one more than its `limit`. Whoever pages by `fromId` goes on behind the last
-/// trade, so one with oneself, which has two rows, is left to the next page where only its first has room on this one;
-/// unless nothing else would be on it.
-fn cut(page: &mut Vec<(u64, SideRow)>, limit: usize) {
-    let trade = |at: usize| page.get(at).map(|&(side, _)| trade_of(side).0);
-    let is_parted = limit > 1 && trade(limit).is_some() && trade(limit) == trade(limit - 1);
-    page.truncate(limit - usize::from(is_parted));
-}
-
 /// What an account has traded on a symbol.
 struct Traded {
     account: AccountId,
@@ -291,10 +282,7 @@ impl Traded {
         let Some(first) = first else { return Ok(Vec::new()) };
         let last = behind.map_or(whole, |behind| behind - 1);
         let group = of_account(account, symbol);
-        let (direction, limit) = (wanted.direction(), wanted.limit);
-        let further = usize::from(direction == Direction::Forward);
-        let mut page = reader.page::<SideRow>(group, first..=last, direction, limit + further)?;
-        cut(&mut page, limit);
+        let page = reader.page::<SideRow>(group, first..=last, wanted.direction(), wanted.limit)?;
         self.told(page)
     }
 

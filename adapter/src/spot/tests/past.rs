@@ -8,7 +8,7 @@ use touchline_protocol::message::enums::{
 };
 use touchline_protocol::message::event::{OrderAccepted, OrderListChanged, OrderResult, Trade};
 use touchline_protocol::text::ClientOrderId;
-use touchline_protocol::units::{AccountId, AggregateTradeId, OrderId, OrderListId, TradeId};
+use touchline_protocol::units::{AggregateTradeId, OrderId, OrderListId, TradeId};
 
 use super::fixture::{ALICES_KEY, BOBS_KEY, NOW_MS, Site, body};
 use crate::http::Method::Get;
@@ -165,14 +165,9 @@ fn own_trades_are_chosen_by_every_legal_set() {
 
 /// Alice's order 4, which has filled Bob's orders 1, 2 and 3.
 pub(super) fn swept() -> Site {
-    swept_of(BOB)
-}
-
-/// Alice's order 4, which has filled the orders 1, 2 and 3 of the account `maker`.
-fn swept_of(maker: AccountId) -> Site {
     let (price, each) = (100 * ONE, ONE / 100);
     let mut log = Log::venue_at((NOW_MS - 1000) * 1_000_000);
-    (1..=3).for_each(|id| log.rest(maker, Side::Sell, id, price, each));
+    (1..=3).for_each(|id| log.rest(BOB, Side::Sell, id, price, each));
     let (order, accepted) = limit_order(ALICE, Side::Buy, 4, price, 3 * each);
     let trades = [1, 2, 3].map(|id| Trade {
         trade_id: TradeId(id),
@@ -184,7 +179,7 @@ fn swept_of(maker: AccountId) -> Site {
         quote_amount: ONE,
         maker_order_id: OrderId(id),
         taker_order_id: OrderId(4),
-        maker_account: maker,
+        maker_account: BOB,
         taker_account: ALICE,
         maker_commission: 7,
         taker_commission: 5,
@@ -217,36 +212,6 @@ fn of_an_orders_trades_the_most_recent_are_shown_unless_one_is_named() {
         let ids = list.as_array().unwrap().iter().map(|entry| entry["id"].as_u64().unwrap());
         assert_eq!(ids.collect::<Vec<_>>(), expected, "{query}");
     }
-}
-
-#[test]
-fn whoever_pages_by_number_misses_no_side_of_a_trade_with_oneself() {
-    let site = swept_of(ALICE);
-    let page = |query: &str| -> Vec<(u64, bool)> {
-        let query = format!("symbol=BTCUSDT{query}");
-        let reply = site.reply(site.signed_by(ALICES_KEY, Get, "myTrades", &query));
-        let list: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
-        let of = |row: &serde_json::Value| {
-            (row["id"].as_u64().unwrap(), row["isMaker"].as_bool().unwrap())
-        };
-        list.as_array().unwrap().iter().map(of).collect()
-    };
-    let all: Vec<_> = (1..=3).flat_map(|id| [(id, false), (id, true)]).collect();
-    assert_eq!((page(""), page("&fromId=1")), (all.clone(), all.clone()));
-    for limit in 2..=7 {
-        let (mut paged, mut next) = (Vec::new(), 0);
-        loop {
-            let rows = page(&format!("&fromId={next}&limit={limit}"));
-            assert!(rows.len() <= limit, "{rows:?}");
-            let Some(&(last, _)) = rows.last() else { break };
-            paged.extend(rows);
-            next = last + 1;
-        }
-        assert_eq!(paged, all, "{limit}");
-    }
-    // There is room for one side alone, which is the first; of the most recent ones it is the last.
-    assert_eq!((page("&fromId=2&limit=1"), page("&limit=1")), (vec![all[2]], vec![all[5]]));
-    assert_eq!(page("&limit=3"), all[3..]);
 }
 
 #[test]
