@@ -214,16 +214,20 @@ impl Names {
 
     /// A key that is not revoked.
     pub(crate) fn key(&self, key: KeyId) -> Result<KeyId> {
-        let known = self.keys.iter().any(|(known, _)| *known == key);
-        anyhow::ensure!(known, "no key {}, or it is revoked", key.0);
-        Ok(key)
+        self.account_of(key).map(|_| key)
+    }
+
+    fn account_of(&self, key: KeyId) -> Result<AccountId> {
+        let found = self.keys.iter().find(|(known, _)| *known == key);
+        found
+            .map(|(_, account)| *account)
+            .with_context(|| format!("no key {key}, or it is revoked"))
     }
 
     /// The name of the account of a key that is not revoked.
     pub(crate) fn owner(&self, key: KeyId) -> Result<&str> {
-        let key = self.key(key)?;
-        let owned = self.keys.iter().find(|(known, _)| *known == key);
-        let owner = owned.and_then(|(_, owner)| self.accounts.iter().find(|(_, id)| id == owner));
+        let account = self.account_of(key)?;
+        let owner = self.accounts.iter().find(|(_, id)| *id == account);
         owner.map(|(name, _)| name.as_str()).with_context(|| format!("key {key} has no account"))
     }
 

@@ -125,17 +125,13 @@ impl Service for Jobs {
     }
 
     fn fault(&self, refused: &Refused<'_>, fault: Fault) -> Reply {
-        let client = self.shared.limits.client(refused.peer.ip(), refused.headers);
+        let (client, is_counted) = self.shared.limits.answerable(refused, fault);
         let now_ms = refused.refused_ns / 1_000_000;
         if self.shared.limits.denies(client) {
             return complete(Reply::empty(403));
         }
-        // What was called has been counted and let in. A proxy answers for nothing that others sent: where the head
-        // does not tell who that was, nobody is charged.
-        let is_counted = matches!(fault, Fault::Abandoned | Fault::Panicked)
-            || self.shared.limits.is_trusted_proxy(client);
         let quotas = &self.shared.quotas;
-        let charge = if is_counted { None } else { quotas.request(client, now_ms) };
+        let charge = if is_counted { quotas.request(client, now_ms) } else { None };
         let reply = match charge.and_then(|charge| charge.exceeded) {
             Some(exceeded) => Refusal::from(exceeded).reply(),
             None => refusal::of_fault(fault, self.shared.routes.allow(refused.path)),

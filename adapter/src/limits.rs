@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use touchline_protocol::units::KeyId;
 
 use crate::api_error::ApiError;
-use crate::http::{Headers, Reply};
+use crate::http::{Fault, Headers, Refused, Reply};
 use crate::notice::alert;
 use bans::Bans;
 use counts::{Charge, Counted, Counts, Exceeded, Interval, RequestLimit, client};
@@ -137,8 +137,17 @@ impl Limits {
         client_behind(&self.config.trusted_proxies, peer, headers)
     }
 
+    /// Whose request it was that a front has answered in place of a service, and whether it is still to be counted. What
+    /// was called has been counted and let in already. A proxy answers for nothing that others sent: where the head does
+    /// not tell who that was, nobody does.
+    pub fn answerable(&self, refused: &Refused<'_>, fault: Fault) -> (IpAddr, bool) {
+        let client = self.client(refused.peer.ip(), refused.headers);
+        let was_called = matches!(fault, Fault::Abandoned | Fault::Panicked);
+        (client, !was_called && !self.is_trusted_proxy(client))
+    }
+
     /// Whether the address is a proxy that speaks for others.
-    pub fn is_trusted_proxy(&self, peer: IpAddr) -> bool {
+    fn is_trusted_proxy(&self, peer: IpAddr) -> bool {
         any_contains(&self.config.trusted_proxies, peer)
     }
 

@@ -144,16 +144,12 @@ impl Service for Spot {
         BODY_BYTES_MAX
     }
 
-    /// Refused requests use up weight like any other, and the limits come first (facts §1.4). One that was
-    /// called has been charged and let in already. A proxy answers for nothing that others sent: where the head does not
-    /// tell who that was, nobody is charged.
+    /// Refused requests use up weight like any other, and the limits come first (facts §1.4).
     fn fault(&self, refused: &Refused<'_>, fault: Fault) -> Reply {
-        let client = self.shared.limits.client(refused.peer.ip(), refused.headers);
+        let (client, is_charged) = self.shared.limits.answerable(refused, fault);
         if self.shared.limits.denies(client) {
             return denied();
         }
-        let is_charged = !matches!(fault, Fault::Abandoned | Fault::Panicked)
-            && !self.shared.limits.is_trusted_proxy(client);
         let now_ms = refused.refused_ns / 1_000_000;
         let admission = self.shared.limits.admit(client, u32::from(is_charged), now_ms);
         let refusal = admission.refusal.filter(|_| is_charged);

@@ -1,12 +1,9 @@
 //! The documents: whatever one of them links to is there.
 
+use super::structure::root;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
 
 /// All documents of the project, by folder.
 fn documents() -> Vec<PathBuf> {

@@ -9,7 +9,7 @@ use std::process::Command;
 /// A file longer than this has more than one purpose.
 const MAX_LINES: usize = 700;
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 

@@ -3,7 +3,6 @@
 
 use std::cell::Cell;
 use std::io::{self, Read};
-use std::mem;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -94,37 +93,30 @@ impl Served {
     /// Reads the rest of a request and has it answered.
     fn exchange(&self, head: Head<'_, '_, '_>) -> Reply {
         let path = path_of(head.path()).to_owned();
-        let mut headers = Headers::default();
+        let read = (&*path, &self.forwarded(&head));
         if self.shared.progress.begin().is_none() {
-            return self.refuse((&path, &headers), Fault::Overloaded);
+            return self.refuse(read, Fault::Overloaded);
         }
-        match self.receive(head, &mut headers) {
-            Ok(request) => {
-                // They went with the request, and a fault behind its call is told to the same client.
-                for value in request.headers.get_all(FORWARDED_FOR) {
-                    headers.push(FORWARDED_FOR, value);
+        match self.receive(head) {
+            Ok(request) => match self.shared.progress.begin() {
+                Some(_in_progress) => {
+                    self.ask(request).unwrap_or_else(|fault| self.fault(read, fault))
                 }
-                match self.shared.progress.begin() {
-                    Some(_in_progress) => self
-                        .ask(request)
-                        .unwrap_or_else(|fault| self.fault((&path, &headers), fault)),
-                    // Nothing waits for the rest of a request at the end.
-                    None => self.refuse((&path, &headers), Fault::Overloaded),
-                }
-            }
+                // Nothing waits for the rest of a request at the end.
+                None => self.refuse(read, Fault::Overloaded),
+            },
             // These are told when the request has been read whole.
-            Err(fault @ (Fault::UnknownMethod | NO_PATH)) => self.fault((&path, &headers), fault),
-            Err(fault) => self.refuse((&path, &headers), fault),
+            Err(fault @ (Fault::UnknownMethod | NO_PATH)) => self.fault(read, fault),
+            Err(fault) => self.refuse(read, fault),
         }
     }
 
     /// Reads the request whole, within the limits. After an error it is not known where the next request
-    /// would begin, and `headers` has the fields of its head.
-    fn receive(&self, head: Head<'_, '_, '_>, headers: &mut Headers) -> Result<Request, Fault> {
+    /// would begin.
+    fn receive(&self, head: Head<'_, '_, '_>) -> Result<Request, Fault> {
         if self.is_closing.get() {
             return Err(Fault::BadHead { why: "The connection is being closed." });
         }
-        *headers = copy_headers(&head);
         let (path, query) = split(head.path());
         let is_path = path.starts_with('/') || path == "*";
         let is_path = is_path && !head.path().contains('#');
@@ -139,7 +131,7 @@ impl Served {
             return Err(Fault::BodyTooLarge { limit });
         }
         let method = Method::from_token(head.method());
-        let path = path.to_owned();
+        let (path, headers) = (path.to_owned(), copy_headers(&head));
         let query = Bytes::copy_from_slice(query.as_bytes());
         let body = read_body(head, length)?;
         if !is_path {
@@ -149,7 +141,7 @@ impl Served {
             method: method.ok_or(Fault::UnknownMethod)?,
             path,
             query,
-            headers: mem::take(headers),
+            headers,
             body,
             peer: self.peer,
             arrived_ns: unix_ns(),
@@ -176,6 +168,19 @@ impl Served {
             receiver = next;
             called = catch_unwind(AssertUnwindSafe(|| work.run(done)));
         }
+    }
+
+    /// The fields by which a proxy tells for whom it speaks. What comes behind a request that was refused may be the rest
+    /// of that one, in which a client has put what it likes.
+    fn forwarded(&self, head: &Head<'_, '_, '_>) -> Headers {
+        let mut headers = Headers::default();
+        if !self.is_closing.get() {
+            let fields = head.headers().iter();
+            fields
+                .filter(|field| field.name.eq_ignore_ascii_case(FORWARDED_FOR))
+                .for_each(|field| headers.push(field.name, field.value));
+        }
+        headers
     }
 
     fn fault(&self, read: (&str, &Headers), fault: Fault) -> Reply {

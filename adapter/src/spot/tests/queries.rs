@@ -160,10 +160,16 @@ fn exchange_information_describes_every_symbol() {
     assert_eq!(information("symbols=[]"), format!("{HEAD}]}}"));
 }
 
+/// What exchangeInfo tells of a symbol `X`, defined so.
+fn told_of(symbol: &DefineSymbol) -> String {
+    let mut log = Log::venue();
+    log.done(Command::DefineSymbol(symbol), 2);
+    body(&Site::new(log).reply(open(Get, "exchangeInfo", "symbol=X"))).to_owned()
+}
+
 /// By each filter's formula in the contract a bound of 0 would forbid every order.
 #[test]
 fn a_bound_that_is_not_set_is_shown_as_one_that_binds_nobody() {
-    let mut log = Log::venue();
     let filters = SymbolFilters {
         lot_min: 1,
         market_lot_min: 2,
@@ -173,10 +179,7 @@ fn a_bound_that_is_not_set_is_shown_as_one_that_binds_nobody() {
     let name = SymbolName::new("X").unwrap();
     let (status, order_types) = (SymbolStatus::Trading.to_wire(), 0xfe);
     let assets = DefineSymbol { base: ETH, quote: BTC, ..Default::default() };
-    let symbol = DefineSymbol { name, status, order_types, filters, ..assets };
-    log.done(Command::DefineSymbol(&symbol), 2);
-    let site = Site::new(log);
-    let reply = site.reply(open(Get, "exchangeInfo", "symbol=X"));
+    let told = told_of(&DefineSymbol { name, status, order_types, filters, ..assets });
     let filters = concat!(
         r#""filters":[{"filterType":"PERCENT_PRICE","multiplierUp":"92233720368.54775807","#,
         r#""multiplierDown":"0.70000000","avgPriceMins":0},"#,
@@ -185,12 +188,11 @@ fn a_bound_that_is_not_set_is_shown_as_one_that_binds_nobody() {
         r#"{"filterType":"MARKET_LOT_SIZE","minQty":"0.00000002","maxQty":"92233720368.54775807","#,
         r#""stepSize":"0.00000000"}]"#,
     );
-    assert!(body(&reply).contains(filters), "{}", body(&reply));
+    assert!(told.contains(filters), "{told}");
 }
 
 #[test]
 fn every_filter_that_is_set_is_listed_in_the_order_of_the_contract() {
-    let mut log = Log::venue();
     let filters = SymbolFilters {
         price_min: 1,
         lot_step: 2,
@@ -219,9 +221,7 @@ fn every_filter_that_is_set_is_listed_in_the_order_of_the_contract() {
         filters,
         ..Default::default()
     };
-    log.done(Command::DefineSymbol(&symbol), 2);
-    let site = Site::new(log);
-    let reply = site.reply(open(Get, "exchangeInfo", "symbol=X"));
+    let told = told_of(&symbol);
     let expected = concat!(
         r#"{"symbol":"X","status":"HALT","baseAsset":"ETH","baseAssetPrecision":8,"#,
         r#""quoteAsset":"BTC","quotePrecision":8,"quoteAssetPrecision":8,"#,
@@ -242,7 +242,7 @@ fn every_filter_that_is_set_is_listed_in_the_order_of_the_contract() {
         r#"{"filterType":"MAX_POSITION","maxPosition":"0.00000005"}"#,
         r#"],"permissions":["MARGIN","LEVERAGED","TRD_GRP_002"]}"#,
     );
-    assert_eq!(body(&reply), format!("{HEAD}{expected}]}}"));
+    assert_eq!(told, format!("{HEAD}{expected}]}}"));
 }
 
 #[test]
