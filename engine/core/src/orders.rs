@@ -19,17 +19,20 @@ use slot::{ById, ByName, OfAccount, Slot};
 use crate::book::{BookPools, Handle, RestingView};
 use crate::chains::Chains;
 use crate::hash::Seed;
+use crate::limits::MAXIMA;
 use crate::lists::{List, Lists};
 use crate::money;
 use crate::open_counts::{OpenCounts, Pairs};
 use crate::pool::NONE;
-use crate::table::Heads;
+use crate::table::{Heads, Place, Telling};
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 use touchline_protocol::message::command::Limits;
 use touchline_protocol::message::enums::Side;
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{AccountId, OrderId, OrderListId, Price, SessionId, SymbolId};
+
+const _: () = assert!(MAXIMA.open_orders <= Telling::ENTRIES_MAX);
 
 /// All open orders.
 #[derive(Debug)]
@@ -38,7 +41,7 @@ pub(crate) struct Orders {
     details: Vec<OrderDetails>,
     by_id: Heads<ById>,
     /// Only orders that have a client order id.
-    by_client_order_id: Heads<ByName>,
+    by_client_order_id: Heads<ByName, Telling>,
     pub(crate) lists: Lists,
     open: Pairs,
     by_account: Vec<OfAccount>,

@@ -5,7 +5,12 @@
 //! without gaps. So there is nothing to probe, shift or leave behind: adding and removing an entry is a
 //! store or two, and how long it takes does not depend on what came before. The caller compares keys,
 //! since only it has them; the hash is kept with the link so that most mismatches cost no further
-//! cache line and growth needs no keys.
+//! cache line and growth needs no keys. Where most keys that are looked up are not there, a place can tell
+//! nearly always that they are not ([`Telling`]).
+
+mod place;
+
+pub(crate) use place::{Bare, Place, Telling};
 
 use crate::pool::{NONE, named};
 use alloc::collections::TryReserveError;
@@ -65,21 +70,21 @@ impl LinkOf<Link> for Alone {
 }
 
 /// A table without its links: they lie in items, by handle, which are handed to each call. Without growth
-/// it holds nothing.
+/// it holds nothing. `P` is what each place says of its entries.
 #[derive(Debug)]
-pub(crate) struct Heads<L> {
-    /// The first entry of each place; a power of two in number, or none. At least two for each entry.
-    places: Vec<u32>,
+pub(crate) struct Heads<L, P = Bare> {
+    /// A power of two in number, or none. At least two for each entry.
+    places: Vec<P>,
     links: PhantomData<L>,
 }
 
-impl<L> Heads<L> {
+impl<L, P: Place> Heads<L, P> {
     /// A table without any room.
     pub(crate) const fn new() -> Self {
         Self { places: Vec::new(), links: PhantomData }
     }
 
-    /// Makes room for `entries` in all. Never shrinks.
+    /// Makes room for `entries` in all, with handles below that. Never shrinks.
     ///
     /// # Errors
     /// When there is no memory; the table is as it was.
@@ -91,14 +96,16 @@ impl<L> Heads<L> {
     where
         L: LinkOf<T>,
     {
+        assert!(entries <= P::ENTRIES_MAX, "a table of {entries} entries");
         let wanted = places_for(entries as usize);
         if wanted <= self.places.len() {
             return Ok(());
         }
         let mut places = Vec::new();
         places.try_reserve_exact(wanted)?;
-        places.resize(wanted, NONE);
-        for mut at in core::mem::replace(&mut self.places, places) {
+        places.resize(wanted, P::VACANT);
+        for place in core::mem::replace(&mut self.places, places) {
+            let mut at = place.first();
             while at != NONE {
                 let Link { hash, next } = *L::link(&items[at as usize]);
                 self.chain(items, hash, at);
@@ -114,7 +121,8 @@ impl<L> Heads<L> {
         L: LinkOf<T>,
     {
         let next = |&at: &u32| named(L::link(&items[at as usize]).next);
-        let of_place = |&first: &u32| core::iter::successors(named(first), next).count() as u32;
+        let of_place =
+            |place: &P| core::iter::successors(named(place.first()), next).count() as u32;
         self.places.iter().map(of_place).sum()
     }
 
@@ -123,10 +131,21 @@ impl<L> Heads<L> {
         hash as usize & self.places.len().wrapping_sub(1)
     }
 
+    #[inline(always)]
+    fn place_of(&self, hash: u32) -> P {
+        self.places.get(self.place(hash)).copied().unwrap_or(P::VACANT)
+    }
+
+    /// False when no entry has this hash; true when one may have it.
+    #[inline(always)]
+    pub(crate) fn may_have(&self, hash: u32) -> bool {
+        self.place_of(hash).may_have(hash)
+    }
+
     /// The first entry in the place of `hash`: likely the one, if any is.
     #[inline(always)]
     pub(crate) fn first_guess(&self, hash: u32) -> u32 {
-        self.places.get(self.place(hash)).copied().unwrap_or(NONE)
+        self.place_of(hash).first()
     }
 
     /// Goes on from entries that are not those of their hashes to the next ones of their places, or to
@@ -180,7 +199,9 @@ impl<L> Heads<L> {
     #[inline(always)]
     pub(crate) fn insert_made(&mut self, hash: u32, handle: u32) -> Link {
         let place = self.place(hash);
-        let next = core::mem::replace(&mut self.places[place], handle);
+        let place = &mut self.places[place];
+        let next = place.first();
+        *place = place.with_one_more(handle, hash);
         Link { hash, next }
     }
 
@@ -209,16 +230,21 @@ impl<L> Heads<L> {
         None
     }
 
-    #[inline]
+    /// Removes what is behind `before`, or the first entry, of the place of `hash`: `next` comes instead.
+    #[inline(always)]
     fn unchain<T>(&mut self, items: &mut [T], (hash, before): (u32, u32), next: u32)
     where
         L: LinkOf<T>,
     {
+        let place = self.place(hash);
         if before == NONE {
-            let place = self.place(hash);
-            self.places[place] = next;
-        } else {
-            L::link_mut(&mut items[before as usize]).next = next;
+            self.places[place] = P::of(next, || *L::link(&items[next as usize]));
+            return;
+        }
+        let link = L::link_mut(&mut items[before as usize]);
+        link.next = next;
+        if self.places[place].first() == before {
+            self.places[place] = P::of(before, || *link);
         }
     }
 
@@ -229,21 +255,14 @@ impl<L> Heads<L> {
         L: LinkOf<T>,
     {
         let Link { hash, next } = *L::link(&items[handle as usize]);
-        let place = self.place(hash);
-        let mut at = self.places[place];
-        if at == handle {
-            self.places[place] = next;
-            return;
-        }
-        loop {
+        let mut before = NONE;
+        let mut at = self.places[self.place(hash)].first();
+        while at != handle {
             assert!(at != NONE, "removed from a table that does not have it");
-            let link = L::link_mut(&mut items[at as usize]);
-            if link.next == handle {
-                link.next = next;
-                return;
-            }
-            at = link.next;
+            before = at;
+            at = L::link(&items[at as usize]).next;
         }
+        self.unchain(items, (hash, before), next);
     }
 }
 
@@ -278,7 +297,7 @@ impl Table {
     /// Bytes of memory that it has taken.
     #[cfg(test)]
     pub(crate) const fn memory(&self) -> usize {
-        self.heads.places.capacity() * size_of::<u32>() + self.links.capacity() * size_of::<Link>()
+        self.heads.places.capacity() * size_of::<Bare>() + self.links.capacity() * size_of::<Link>()
     }
 
     /// Entries.
@@ -331,6 +350,7 @@ impl Table {
 mod tests {
     use super::*;
     use alloc::collections::BTreeMap;
+    use alloc::vec;
     use proptest::prelude::*;
 
     proptest! {
@@ -357,6 +377,53 @@ mod tests {
                     prop_assert_eq!(found.is_some(), model.contains_key(&key));
                 }
             }
+        }
+    }
+
+    /// What each place says stays true, whatever comes and goes: of keys that share places, and more or less of their
+    /// hashes.
+    fn places_say_what_is_so<P: Place + PartialEq + core::fmt::Debug>(
+        operations: Vec<(u32, bool)>,
+    ) -> Result<(), TestCaseError> {
+        let hash = |key: u32| (key % 3) << 29 | (key % 5).wrapping_sub(2) & 0x0fff_ffff;
+        let mut links = vec![Link::LOOSE; 40];
+        let mut heads = Heads::<Alone, P>::new();
+        let mut model = BTreeMap::new();
+        heads.try_grow(&mut links, 20).unwrap();
+        for (step, (key, add)) in operations.into_iter().enumerate() {
+            if step == 100 {
+                heads.try_grow(&mut links, 40).unwrap();
+            }
+            if add && !model.contains_key(&key) {
+                heads.chain(&mut links, hash(key), key);
+                model.insert(key, ());
+            } else if !add && model.remove(&key).is_some() {
+                if step % 2 == 0 {
+                    heads.forget(&mut links, key);
+                } else {
+                    let taken = heads.take(&mut links, hash(key), |handle| handle == key);
+                    prop_assert_eq!(taken, Some(key));
+                }
+            }
+            prop_assert_eq!(heads.count(&links) as usize, model.len());
+            prop_assert!(model.keys().all(|&key| heads.may_have(hash(key))));
+            for place in &heads.places {
+                let first = place.first();
+                prop_assert_eq!(*place, P::of(first, || links[first as usize]));
+            }
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn bare_places_say_what_is_so(operations in prop::collection::vec((0u32..40, any::<bool>()), 0..400)) {
+            places_say_what_is_so::<Bare>(operations)?;
+        }
+
+        #[test]
+        fn telling_places_say_what_is_so(operations in prop::collection::vec((0u32..40, any::<bool>()), 0..400)) {
+            places_say_what_is_so::<Telling>(operations)?;
         }
     }
 

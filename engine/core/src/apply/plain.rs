@@ -169,7 +169,7 @@ impl Core {
         }
         let name_hash = self.orders.name_hash(account_id, id, &message.client_order_id);
         let name = &message.client_order_id;
-        if self.orders.first_namesake(name_hash) != NONE
+        if self.orders.may_have_namesake(name_hash)
             && self.orders.is_among_namesakes(&self.pools, account_id, id, name, name_hash)
         {
             return None;

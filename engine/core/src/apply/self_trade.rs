@@ -92,23 +92,20 @@ impl Core {
             && self.rules >= 4
     }
 
-    /// What an order that is [bound by its lock](Self::is_bound_by_lock) asks of the book that it is about to take
-    /// from, and whether that is the last of it: if its lock does not pay for what it would take of the next order,
-    /// as many steps of LOT_SIZE as it pays for. Looked at anew in front of every order, so that it does not matter
-    /// where a transaction ends.
+    /// What an order that is [bound by its lock](Self::is_bound_by_lock) can pay for of the book that it is about to
+    /// take from, as many steps of LOT_SIZE as its lock pays for, which is then the last that it takes; `None` while
+    /// its lock pays for what it would take of the next order. Looked at anew in front of every order, so that it does
+    /// not matter where a transaction ends.
     #[inline(never)]
-    pub(super) fn asked_within_lock(&self, active: &ActiveOrder) -> (Aggressor, bool) {
-        let (at, aggressor) = (active.symbol.0 as usize, active.aggressor());
-        let Some(next) = self.symbols.books[at].first(&self.pools, Side::Sell) else {
-            return (aggressor, false);
-        };
-        let next = self.pools.order(next);
+    pub(super) fn last_within_lock(&self, active: &ActiveOrder) -> Option<Qty> {
+        let at = active.symbol.0 as usize;
+        let next = self.pools.order(self.symbols.books[at].first(&self.pools, Side::Sell)?);
         let paid_for = money::quantity_paid_for(active.still_locked(), next.price.0);
-        if aggressor.quantity.min(next.remaining).0 <= paid_for {
-            return (aggressor, false);
+        if active.aggressor().quantity.min(next.remaining).0 <= paid_for {
+            return None;
         }
         let step = self.symbols.list[at].filters.lot_step.max(1);
-        (Aggressor { quantity: Qty(paid_for - paid_for % step), ..aggressor }, true)
+        Some(Qty(paid_for - paid_for % step))
     }
 
     /// True when an order may meet one of its own account that it may not trade with.

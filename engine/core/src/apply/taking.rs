@@ -174,8 +174,9 @@ impl Core {
             if has_stops {
                 self.collect_triggered(at, steps);
             }
-            let (aggressor, is_last) =
-                if is_bound { self.asked_within_lock(active) } else { (active.aggressor(), false) };
+            let last = if is_bound { self.last_within_lock(active) } else { None };
+            let (whole, is_last) = (active.aggressor(), last.is_some());
+            let aggressor = Aggressor { quantity: last.unwrap_or(whole.quantity), ..whole };
             if is_spent
                 || aggressor.quantity.is_zero()
                 || !self.symbols.books[at].crosses(aggressor.side, aggressor.limit)

@@ -8,7 +8,7 @@ use crate::book::{BookPools, Handle};
 use crate::chains::Chains;
 use crate::filters::OrderKind;
 use crate::open_counts::Pairs;
-use crate::table::Heads;
+use crate::table::{Heads, Telling};
 use alloc::vec::Vec;
 use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::enums::{OrderType, Side, TimeInForce};
@@ -29,10 +29,10 @@ pub(crate) struct PlainOrder {
 }
 
 impl Orders {
-    /// The first order that may have a name with this hash, or none: most names have a place of their own.
+    /// False when no order has a name with this hash, as with most.
     #[inline(always)]
-    pub(crate) fn first_namesake(&self, hash: u32) -> u32 {
-        self.by_client_order_id.first_guess(hash)
+    pub(crate) fn may_have_namesake(&self, hash: u32) -> bool {
+        self.by_client_order_id.may_have(hash)
     }
 
     /// True when an open order of an account on a symbol has this name, whose hash is known.
@@ -123,7 +123,7 @@ pub(crate) struct OpenPlain<'orders> {
     account: AccountId,
     slots: &'orders mut [Slot],
     by_id: &'orders mut Heads<ById>,
-    by_client_order_id: &'orders mut Heads<ByName>,
+    by_client_order_id: &'orders mut Heads<ByName, Telling>,
     by_account: &'orders mut Vec<OfAccount>,
     by_session: &'orders mut Vec<u32>,
     open: &'orders mut Pairs,
