@@ -63,6 +63,14 @@ fn holds_within(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
     true
 }
 
+/// Tries of what a machine that stands still can spoil: few, so that what goes wrong in most of them does not pass.
+const TRIES: usize = 3;
+
+/// True if an attempt succeeds that may be repeated a few times.
+pub(crate) fn in_a_few_tries(mut attempt: impl FnMut() -> bool) -> bool {
+    (0..TRIES).any(|_| attempt())
+}
+
 /// What a thread gives at its end, which is waited for; a panic of it goes on here.
 #[track_caller]
 pub(crate) fn join<T>(thread: JoinHandle<T>, what: &str) -> T {

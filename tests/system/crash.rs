@@ -403,7 +403,8 @@ impl Crash {
             self.acknowledged
         );
         assert!(
-            rounds < 10 || happened + not > 0,
+            // Those that had not happened may have been sent behind the kill.
+            rounds < 10 || happened > 0,
             "no request was under way at any kill: nothing was tested"
         );
     }

@@ -4,6 +4,7 @@
 use super::http::{Http, Key};
 use super::json::Json;
 use super::lifecycle::definition_of;
+use super::log_tools::log;
 use super::process::{Process, WATCHDOG, eventually, is_alive, processes_on, send_signal};
 use super::random::Random;
 use super::raw_session::{dial, is_closed};
@@ -235,12 +236,33 @@ fn a_first_start_that_was_cut_off_goes_on_where_it_stopped() {
     let configuration = Configuration::new(Definition::Cats);
     let (mut venue, whole) = measured(&configuration);
     let expected = undisturbed(Definition::Cats);
-    for round in 0..6 {
+    let mut gone_on = 0;
+    let mut round = 0;
+    while round < ROUNDS || gone_on == 0 {
+        assert!(round < ROUNDS_MAX, "none was cut off while it defined");
+        round += 1;
         cut_off_first_start(&venue, &mut random, whole, round);
+        let begun = dumped(venue.data());
         venue.start_up();
         assert_eq!(picture_of(&venue), expected, "round {round}");
         assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+        let all = dumped(venue.data());
+        assert!(all.starts_with(&begun), "round {round}: what was defined first is there no more");
+        gone_on += u32::from(!begun.is_empty() && begun.len() < all.len());
     }
+}
+
+/// First starts that are cut off; more, up to the second number, while none was in the midst of defining.
+const ROUNDS: u32 = 6;
+const ROUNDS_MAX: u32 = 60;
+
+/// All transactions of a log; none where there is no log yet.
+fn dumped(data: &Path) -> Vec<Json> {
+    let (code, text, _) = log(data, &["dump"]);
+    if code != Some(0) {
+        return Vec::new();
+    }
+    text.lines().map(Json::parse).collect()
 }
 
 #[test]
@@ -249,7 +271,11 @@ fn a_first_start_that_was_cut_off_is_never_finished_as_a_mixture() {
     let configuration = Configuration::new(Definition::Cats);
     let (mut venue, whole) = measured(&configuration);
     let (cats, dogs) = (undisturbed(Definition::Cats), undisturbed(Definition::Dogs));
-    for round in 0..6 {
+    let mut refused = 0;
+    let mut round = 0;
+    while round < ROUNDS || refused == 0 {
+        assert!(round < ROUNDS_MAX, "none was cut off while it defined");
+        round += 1;
         configuration.set(Definition::Cats);
         cut_off_first_start(&venue, &mut random, whole, round);
         configuration.set(Definition::Dogs);
@@ -261,6 +287,7 @@ fn a_first_start_that_was_cut_off_is_never_finished_as_a_mixture() {
             assert_eq!(process.wait_for_end().code(), Some(0));
             continue;
         }
+        refused += 1;
         assert!(!process.wait_for_end().success());
         let output = process.lines().join("\n");
         assert!(output.contains("venue.toml") && output.contains("--data"), "{output}");

@@ -13,7 +13,7 @@ use super::stream_client::{
     venue,
 };
 use super::venue::{Part, Venue};
-use crate::patience::Wait;
+use crate::patience::{Wait, in_a_few_tries};
 use rustix::process::Signal;
 use std::io::Write;
 use std::net::TcpStream;
@@ -340,7 +340,7 @@ fn a_silent_reader_is_given_up_and_one_that_only_listens_is_not() {
     assert_eq!(template(&first), HEARTBEAT);
     assert_eq!(silent.closed(), Some(CloseReason::Silent.to_wire()));
     // On a machine that stands still for seconds, so does a reader.
-    assert!(eventually(|| listens_on(&venue)), "who sends heartbeats is given up");
+    assert!(in_a_few_tries(|| listens_on(&venue)), "who sends heartbeats is given up");
 }
 
 #[test]

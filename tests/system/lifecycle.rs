@@ -7,6 +7,7 @@ use super::trader::levels;
 use super::units::WHOLE;
 use super::venue::{Part, Venue, borrowed};
 use crate::patience::{Running, finish, run};
+use crate::skipped::skipped;
 use rustix::process::Signal;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -543,7 +544,7 @@ fn the_ready_block_shows_a_symbol_that_the_venue_has() {
                   [[accounts]]\nname = \"Z\"\nkeys = 1\nbalances = { A = \"1\", B = \"5\" }\n";
     let write = |text: &str| fs::write(folder.path().join("venue.toml"), text).expect("it is ours");
     write(&definition_of("A-B.1", coarse));
-    let has_tools = shell(folder.path(), "command -v curl && command -v openssl").is_some();
+    let has_tools = has_curl_and_openssl(folder.path());
     for (name, order) in [("A-B.1", "quantity=10&price=0.5&"), ("SECOND", "quantity=1&price=1&")] {
         let (mut process, block) = ready_block(folder.path());
         let pasted: Vec<_> = block.iter().filter(|line| line.contains("symbol=")).collect();
@@ -631,17 +632,24 @@ fn up_is_the_default_command_and_its_folder_the_default_folder() {
     assert!(block.contains(&symbols), "{block:?}");
     let pasted: Vec<_> = block.iter().filter(|line| line.contains("curl ")).collect();
     assert!(!pasted.is_empty(), "no curl line: {block:?}");
-    if shell(folder.path(), "command -v curl && command -v openssl").is_some() {
+    if has_curl_and_openssl(folder.path()) {
         let replies = pasted.iter().map(|line| {
             shell(folder.path(), line).unwrap_or_else(|| panic!("{line:?} does not run"))
         });
         let replies: String = replies.collect();
         assert!(replies.contains("\"orderId\":1,"), "no order was placed: {replies}");
-    } else {
-        println!("curl or openssl is missing: the printed lines were not tried");
     }
     process.signal(Signal::INT);
     assert_eq!(process.wait_for_end().code(), Some(0));
+}
+
+/// True if lines that are made to be pasted can be tried; else that is told.
+fn has_curl_and_openssl(folder: &Path) -> bool {
+    let has_them = shell(folder, "command -v curl && command -v openssl").is_some();
+    if !has_them {
+        skipped("curl and openssl: the printed lines were not tried");
+    }
+    has_them
 }
 
 /// What a shell line prints when it succeeds.

@@ -125,8 +125,15 @@ fn a_dump_shows_what_was_asked_for() {
     let (from, to) = (all[5].integer_at("position"), all[8].integer_at("position"));
     let some = lines(data, &["dump", "--from", &from.to_string(), "--to", &to.to_string()]);
     assert_eq!(some, all[5..8]);
+    // In the midst of the longest pause, so that no rounding of a time matters.
+    let times: Vec<_> = all.iter().map(|line| line.integer_at("timeNs")).collect();
+    let parted = (1..all.len()).max_by_key(|&at| times[at] - times[at - 1]).expect("there are two");
+    let middle_us = i128::midpoint(times[parted - 1], times[parted]) / 1_000;
+    let middle = format!("{}.{:06}", middle_us / 1_000_000, middle_us % 1_000_000);
+    assert_eq!(lines(data, &["dump", "--until", &middle]), all[..parted]);
+    assert_eq!(lines(data, &["dump", "--since", &middle]), all[parted..]);
     assert_eq!(lines(data, &["dump", "--until", "1"]), []);
-    assert_eq!(lines(data, &["dump", "--since", "1"]).len(), all.len());
+    assert_eq!(lines(data, &["dump", "--since", "1"]), all);
 }
 
 /// Who asks for all that became of an account or a symbol is shown how it was made, too, and how its keys ended.

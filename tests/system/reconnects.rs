@@ -5,7 +5,7 @@ use super::binary::{KEY_A, KEY_B};
 use super::process::WATCHDOG;
 use super::stream_client::{Member, address, arguments, limit, options, over_epoll, unix};
 use super::venue::{Part, Venue};
-use crate::patience::Wait;
+use crate::patience::in_a_few_tries;
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -181,10 +181,8 @@ fn through_a_stop(venue: &mut Venue, options: ClientOptions) -> Vec<Sequence> {
 fn an_engine_that_is_stopped_has_answered_what_it_has_decided() {
     in_each_way(|venue, wishes| {
         // The engine waits a second for who does not read; a loaded machine may stand still for longer.
-        let wait = Wait::begin();
-        while !through_a_stop(venue, wishes.clone()).is_empty() {
-            wait.go_on(format_args!("{:?}: answers are lost", wishes.acknowledgement));
-        }
+        let arrives = in_a_few_tries(|| through_a_stop(venue, wishes.clone()).is_empty());
+        assert!(arrives, "{:?}: answers are lost", wishes.acknowledgement);
     });
 }
 
@@ -221,15 +219,13 @@ fn over_tcp_through_a_stop(venue: &mut Venue, name: &str) -> (u64, u64) {
 fn what_a_stopped_engine_has_answered_arrives_over_tcp_though_commands_are_left() {
     let mut venue = Venue::separate(&arguments(&[]));
     // The engine waits a second for who does not read; a loaded machine may stand still for longer.
-    let wait = Wait::begin();
-    for number in 0_u32.. {
-        let name = format!("try-{number}");
-        let (answered, decided) = over_tcp_through_a_stop(&mut venue, &name);
-        if answered == decided {
-            return;
-        }
-        wait.go_on(format_args!("{answered} of {decided} are answered"));
-    }
+    let mut tries = Vec::new();
+    let arrives = in_a_few_tries(|| {
+        let name = format!("try-{}", tries.len());
+        tries.push(over_tcp_through_a_stop(&mut venue, &name));
+        tries.last().is_some_and(|(answered, decided)| answered == decided)
+    });
+    assert!(arrives, "answered of decided: {tries:?}");
 }
 
 #[test]

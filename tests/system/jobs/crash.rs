@@ -321,5 +321,6 @@ fn a_thousand_writes_survive_kills_of_engine_and_adapter() {
         sum(0),
         sum(1)
     );
-    assert!(sum(0) + sum(1) > 0, "no request was under way at any kill: nothing was tested");
+    // Those that had not happened may have been sent behind the kill.
+    assert!(sum(0) > 0, "no request was under way at any kill: nothing was tested");
 }
