@@ -10,6 +10,7 @@ mod cancel;
 mod document;
 mod forms;
 mod ids;
+mod information;
 mod intake;
 mod long;
 mod market;
@@ -42,6 +43,7 @@ use crate::route::{Route, Security, Weight, not_found, open_to_any_origin, wrong
 use crate::views::doubts::{Owner, Unsettled};
 use crate::views::{NotReached, Views};
 pub use document::document;
+use information::Information;
 use intake::Intake;
 use long::{Readers, Steps};
 use report::Report;
@@ -90,6 +92,7 @@ struct Shared {
     streams: Streams,
     /// Who is being sent long lists.
     readers: Arc<Readers>,
+    information: Information,
     config: SpotConfig,
     key_header: String,
 }
@@ -112,6 +115,7 @@ impl Spot {
             limits,
             streams: Streams::default(),
             readers: long::readers(),
+            information: Information::default(),
             key_header: format!("{}-APIKEY", config.header_prefix),
             config,
         };

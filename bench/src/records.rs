@@ -119,23 +119,22 @@ fn one_run(options: &RecordsOptions) -> Result<Run> {
     let engine = Engine::start(&options.engine)?;
     let mut trader = Trader::open(&engine, 0)?;
     let flood = Flood::start(&engine)?;
-    let [mut alone, mut computing, mut flooded, mut cancels] =
-        [(); 4].map(|()| Distribution::default());
+    let kinds = [Beside::Nothing, Beside::Computing, Beside::Records];
+    let mut orders = kinds.map(|_| Distribution::default());
+    let mut cancels = Distribution::default();
     let trips = options.trips();
     let (mut records, mut seconds) = (0, 0.0);
-    for _ in 0..BLOCKS {
-        for (beside, orders) in [
-            (Beside::Nothing, &mut alone),
-            (Beside::Computing, &mut computing),
-            (Beside::Records, &mut flooded),
-        ] {
+    for block in 0..BLOCKS as usize {
+        // Another one first each time: what the waits learn in a block lasts into the next.
+        for at in (block..block + kinds.len()).map(|at| at % kinds.len()) {
+            let beside = kinds[at];
             if !flood.settle()? {
                 flood.stop()?;
                 bail!("the thread beside the orders ended");
             }
             flood.set(beside);
             let (begin, before) = (Instant::now(), flood.answered());
-            trader.block(WARM_UP, trips, orders, &mut cancels)?;
+            trader.block(WARM_UP, trips, &mut orders[at], &mut cancels)?;
             if beside == Beside::Records {
                 records += flood.answered() - before;
                 seconds += begin.elapsed().as_secs_f64();
@@ -145,6 +144,7 @@ fn one_run(options: &RecordsOptions) -> Result<Run> {
     flood.stop()?;
     drop(trader);
     engine.stop()?;
+    let [alone, computing, flooded] = orders;
     Ok(Run {
         alone: alone.percentiles(),
         computing: computing.percentiles(),

@@ -10,6 +10,7 @@ use touchline_protocol::message::command::{
 use touchline_protocol::units::{AccountId, KeyId};
 
 use super::Shared;
+use super::information::Information;
 use super::long::Readers;
 use super::routes::{self, Handler};
 use super::streams::Streams;
@@ -95,6 +96,11 @@ impl<'a> Intake<'a> {
     /// Who is being sent long lists.
     pub(super) const fn readers(&self) -> &Arc<Readers> {
         &self.shared.readers
+    }
+
+    /// GET /exchangeInfo as it was written last.
+    pub(super) const fn information(&self) -> &Information {
+        &self.shared.information
     }
 
     /// The views, for what is looked at when the request has been read.

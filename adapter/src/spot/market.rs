@@ -29,6 +29,9 @@ const DEPTH_DEFAULT: u32 = 100;
 /// Room for a level of GET /depth, in bytes: a price and a quantity of ten digits before the point fit.
 const LEVEL_BYTES: usize = 48;
 
+/// Room for a symbol of GET /exchangeInfo, in bytes: most of it is its filters.
+const SYMBOL_BYTES: usize = 1536;
+
 /// Commissions are truncated to this many fraction digits, whatever the asset shows.
 const COMMISSION_PRECISION: u8 = 8;
 
@@ -77,17 +80,28 @@ pub(super) fn exchange_information(intake: &Intake<'_>) -> Result<Reply, ApiErro
         (Some(one), None) => Some(vec![one]),
         (None, several) => several,
     };
-    let information = intake.read(|state| {
-        let symbols = symbols(&state.venue, wanted.as_deref())?;
-        Ok::<_, ApiError>(ExchangeInformation {
+    let write = || written(intake, wanted.as_deref());
+    if wanted.is_some() {
+        return write().map(|(_, reply)| reply);
+    }
+    let edition = intake.read(|state| state.venue.edition());
+    intake.information().reply(edition, intake.now_ms(), write)
+}
+
+/// What is told of the symbols that are wanted, and the edition of the venue that it is of.
+fn written(intake: &Intake<'_>, wanted: Option<&[&str]>) -> Result<(u64, Reply), ApiError> {
+    let (edition, information) = intake.read(|state| {
+        let information = ExchangeInformation {
             timezone: "UTC",
             server_time: intake.now_ms(),
             rate_limits: rate_limits(intake.limits(), &state.venue.limits),
             exchange_filters: exchange_filters(&state.venue),
-            symbols,
-        })
+            symbols: symbols(&state.venue, wanted)?,
+        };
+        Ok::<_, ApiError>((state.venue.edition(), information))
     })?;
-    json(&information)
+    let room = REPLY_BYTES + SYMBOL_BYTES * information.symbols.len();
+    Ok((edition, json_within(room, &information)?))
 }
 
 /// The symbols that are asked for, all of them without a wish, in order of definition.

@@ -192,14 +192,14 @@ impl State {
             }
             Command::SetLimits(set) => {
                 self.accounts.restart_windows(&self.venue.limits, &set.limits);
-                self.venue.limits = set.limits;
+                self.venue.set_limits(set.limits);
                 Ok(())
             }
             Command::DefineAsset(made) => self.venue.define_asset(made, done.id),
             Command::DefineSymbol(made) => self.venue.define_symbol(made, done.id),
             Command::SetSymbolStatus(set) => {
                 let status = number("symbol status", set.status, SymbolStatus::from_wire)?;
-                self.venue.symbol_mut(set.symbol)?.status = status;
+                self.venue.set_status(set.symbol, status)?;
                 let is_break = status == SymbolStatus::Break;
                 self.history.status(set.symbol, is_break, scene.time_ms);
                 Ok(())

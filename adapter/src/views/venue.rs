@@ -1,6 +1,8 @@
 //! Assets, symbols with their books, and the venue's limits. Fed by the fold, read for GET
 //! /exchangeInfo and GET /depth and to read every request that names a symbol.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use touchline_protocol::message::command::{
     ChangeSymbol, DefineAsset, DefineSymbol, Limits, SetVenueFilters, SymbolFilters,
@@ -92,6 +94,8 @@ pub struct Venue {
     symbols: Vec<Symbol>,
     /// By names that the operator gives: nobody else can aim them at a hash.
     symbols_by_name: FxHashMap<SymbolName, SymbolId>,
+    /// See [`edition`](Self::edition).
+    edition: u64,
     /// Capacities and order-count limits; all zero until the log sets them.
     pub limits: Limits,
     /// EXCHANGE_MAX_NUM_ORDERS; 0: no limit.
@@ -101,6 +105,19 @@ pub struct Venue {
 }
 
 impl Venue {
+    /// Another number after each change of a definition, books not counted, that no other venue of this process has or
+    /// had: of two venues with the same one all definitions are the same.
+    #[must_use]
+    pub const fn edition(&self) -> u64 {
+        self.edition
+    }
+
+    /// Notes that a definition changes.
+    fn changes(&mut self) {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        self.edition = 1 + LAST.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Every asset, in order of definition.
     #[must_use]
     pub fn assets(&self) -> &[Asset] {
@@ -166,6 +183,7 @@ impl Venue {
             return Err(FoldError::Number { field: "asset precision", value: made.precision });
         }
         self.assets.push(Asset { name: made.name, precision: made.precision });
+        self.changes();
         Ok(())
     }
 
@@ -191,7 +209,23 @@ impl Venue {
             filters: made.filters,
             book: Book::default(),
         });
+        self.changes();
         Ok(())
+    }
+
+    pub(super) fn set_status(
+        &mut self,
+        symbol: SymbolId,
+        status: SymbolStatus,
+    ) -> Result<(), FoldError> {
+        self.symbol_mut(symbol)?.status = status;
+        self.changes();
+        Ok(())
+    }
+
+    pub(super) fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+        self.changes();
     }
 
     pub(super) fn change_symbol(&mut self, changed: &ChangeSymbol) -> Result<(), FoldError> {
@@ -200,12 +234,14 @@ impl Venue {
         symbol.flags = changed.flags;
         symbol.permissions = changed.permissions;
         symbol.filters = changed.filters;
+        self.changes();
         Ok(())
     }
 
-    pub(super) const fn set_filters(&mut self, set: &SetVenueFilters) {
+    pub(super) fn set_filters(&mut self, set: &SetVenueFilters) {
         self.max_orders = set.max_orders;
         self.max_algo_orders = set.max_algo_orders;
+        self.changes();
     }
 }
 

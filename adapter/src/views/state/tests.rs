@@ -10,20 +10,22 @@ use crate::views::accounts::Balance;
 use crate::views::book::Level;
 use crate::views::error::FoldError;
 use crate::views::fixture::{
-    ALICE, BOB, BTC, BTCUSDT, ETH, Log, ONE, USDT, limit_order, lock, resting,
+    ALICE, BOB, BTC, BTCUSDT, ETH, Log, ONE, USDT, btcusdt, limit_order, lock, resting,
 };
 
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 use touchline_protocol::message::command::{
-    CreateAccount, CreateKey, DefineAsset, Deposit, EngineStarted, ReduceOrder, RevokeKey,
-    RunPending, SetRules, SetSymbolStatus, Withdraw,
+    ChangeSymbol, CreateAccount, CreateKey, DefineAsset, DefineSymbol, Deposit, EngineStarted,
+    ReduceOrder, RevokeKey, RunPending, SetLimits, SetRules, SetSymbolStatus, SetVenueFilters,
+    Withdraw,
 };
 use touchline_protocol::message::decode::{Command, DecodeError, Event};
 use touchline_protocol::message::enums::{OrderStatus, Side, SymbolStatus};
 use touchline_protocol::message::event::{
     Done, OrderCanceled, OrderContinues, OrderReduced, OrderResult, Rejected, Trade,
 };
-use touchline_protocol::text::{AssetName, ClientOrderId, Name};
+use touchline_protocol::text::{AssetName, ClientOrderId, Name, SymbolName};
 use touchline_protocol::units::{
     AccountId, AssetId, BookUpdateId, KeyId, OrderId, SymbolId, TradeId,
 };
@@ -588,4 +590,35 @@ fn locks_round_up() {
     assert_eq!(lock(Side::Buy, 1, 1), 1);
     assert_eq!(lock(Side::Buy, ONE, 3), 3);
     assert_eq!(lock(Side::Sell, 7, 3), 3);
+}
+
+/// Whoever has written down what is defined sees by the edition that it has changed.
+#[test]
+fn each_change_of_a_definition_and_nothing_else_makes_another_edition() {
+    let mut log = Log::venue();
+    let mut editions = vec![log.state.venue.edition()];
+    let asset = DefineAsset { name: AssetName::new("NEW").unwrap(), ..Default::default() };
+    let symbol = DefineSymbol { name: SymbolName::new("NEWBTC").unwrap(), ..btcusdt() };
+    let (status, filters) = (SymbolStatus::Halt.to_wire(), SetVenueFilters::default());
+    let status = SetSymbolStatus { symbol: BTCUSDT, status, ..Default::default() };
+    let change = ChangeSymbol { symbol: BTCUSDT, ..Default::default() };
+    let limits = SetLimits { limits: log.state.venue.limits, ..Default::default() };
+    let changes = [
+        (Command::DefineAsset(&asset), 3),
+        (Command::DefineSymbol(&symbol), 2),
+        (Command::SetSymbolStatus(&status), 0),
+        (Command::ChangeSymbol(&change), 0),
+        (Command::SetVenueFilters(&filters), 0),
+        (Command::SetLimits(&limits), 0),
+    ];
+    for (change, id) in changes {
+        log.done(change, id);
+        editions.push(log.state.venue.edition());
+    }
+    editions.push(Log::venue().state.venue.edition());
+    let last = editions.len() - 2;
+    let apart: BTreeSet<u64> = editions.iter().copied().collect();
+    assert_eq!(apart.len(), editions.len(), "{editions:?}");
+    log.rest(BOB, Side::Sell, 1, 100 * ONE, ONE);
+    assert_eq!(log.state.venue.edition(), editions[last]);
 }
