@@ -6,6 +6,7 @@ pub mod auth;
 mod calendar;
 mod clock;
 pub mod config;
+mod denial;
 pub mod documentation;
 pub mod front;
 mod halving;

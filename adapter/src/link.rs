@@ -28,7 +28,7 @@ use std::{io, thread as std_thread};
 use touchline_protocol::client::{ClientOptions, SendError, Sender};
 use touchline_protocol::message::command::CommandHeader;
 use touchline_protocol::message::decode::Event;
-use touchline_protocol::units::{KeyId, Position};
+use touchline_protocol::units::Position;
 use touchline_protocol::wait::OwedWake;
 
 use absence::Absence;
@@ -46,6 +46,8 @@ pub trait Traffic: Debug + Clone + Eq + Send + Sync + 'static {
     type Told: Default + Debug + Clone + Eq + Send + 'static;
     /// The engine's last word on a command.
     type Terminal: Debug + Clone + Eq + Send + 'static;
+    /// By what it is known whose command one is.
+    type Whose: Debug + Copy + Eq + Send + 'static;
 
     /// Slots of the ring that the engine's replies come in, a power of two, 1,024 to 16,384.
     const REPLY_SLOTS: u32;
@@ -53,6 +55,9 @@ pub trait Traffic: Debug + Clone + Eq + Send + Sync + 'static {
     /// A command's header. Its `not_after_ns` is by this machine's clock, until the link puts it in the
     /// engine's time.
     fn header_mut(command: &mut Self::Command) -> &mut CommandHeader;
+
+    /// Whose command it is.
+    fn whose(command: &Self::Command) -> Self::Whose;
 
     /// Puts a command behind what is staged.
     ///
@@ -129,11 +134,11 @@ pub trait Submit<T: Traffic = Orders>: Send + Sync + 'static {
     /// thread receives, with [`Doubt::Timeout`] soon after `deadline` at the latest.
     fn submit(&self, command: T::Command, deadline: Instant, done: Done<T>);
 
-    /// The last command that was sent by a key of which `is_of` says so and has not ended, of those with numbers up
-    /// to `last`. One that is in doubt has not ended before the engine has answered it all the same, or takes nothing
+    /// The last command that was sent for one of whom `is_of` says so and has not ended, of those with numbers up to
+    /// `last`. One that is in doubt has not ended before the engine has answered it all the same, or takes nothing
     /// any more of what it was sent then. What a process before this one may have sent is anybody's, until there is a
     /// connection or no engine.
-    fn last_under_way(&self, _last: u64, _is_of: &dyn Fn(KeyId) -> bool) -> Option<u64> {
+    fn last_under_way(&self, _last: u64, _is_of: &dyn Fn(T::Whose) -> bool) -> Option<u64> {
         None
     }
 
@@ -282,8 +287,9 @@ impl<T: Traffic> Submit<T> for Link<T> {
                 return done(Outcome::NotSent(NotSent::Disconnected));
             };
             // Registered before it is sent: the reply may be faster than this thread.
+            let whose = T::whose(&command);
+            let correlation = self.shared.pending.register(deadline, whose, done);
             let header = T::header_mut(&mut command);
-            let correlation = self.shared.pending.register(deadline, header.key_id, done);
             header.correlation = correlation;
             header.not_after_ns = self.shared.pending.in_engine_time(header.not_after_ns);
             let sent = open.send(&mut command);
@@ -313,7 +319,7 @@ impl<T: Traffic> Submit<T> for Link<T> {
         }
     }
 
-    fn last_under_way(&self, last: u64, is_of: &dyn Fn(KeyId) -> bool) -> Option<u64> {
+    fn last_under_way(&self, last: u64, is_of: &dyn Fn(T::Whose) -> bool) -> Option<u64> {
         self.shared.pending.last_of(last, is_of)
     }
 
@@ -322,5 +328,7 @@ impl<T: Traffic> Submit<T> for Link<T> {
     }
 }
 
+#[cfg(test)]
+pub(crate) mod fixture;
 #[cfg(test)]
 mod tests;

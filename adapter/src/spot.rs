@@ -31,9 +31,10 @@ use std::time::{Duration, Instant};
 
 use serde::{Serialize, Serializer};
 use touchline_protocol::credentials::MasterKey;
-use touchline_protocol::units::{AccountId, KeyId, Position};
+use touchline_protocol::units::{KeyId, Position};
 
 use crate::api_error::ApiError;
+use crate::denial::Denial;
 use crate::http::{Completion, Fault, Headers, Method, Refused, Reply, Request, Service};
 use crate::json::JsonWriter;
 use crate::key_ring::KeyRing;
@@ -234,6 +235,12 @@ fn is_not_there(refusal: &ApiError) -> bool {
     [ApiError::order_not_found(), ApiError::order_list_not_found()].contains(refusal)
 }
 
+/// Whose key it is.
+fn owner_of(views: &Views, key: KeyId) -> Option<Owner> {
+    let account = views.read(|state| state.accounts.key(key).map(|record| record.account));
+    account.map(Owner::Account)
+}
+
 /// What the checks and the handler came to.
 enum Next {
     /// The answer.
@@ -311,45 +318,32 @@ impl Exchange {
         if !next.as_ref().is_err_and(is_not_there) {
             return self.proceed(next);
         }
-        match self.owner() {
-            // Beside a failed log nobody waits for what cannot get on disk.
-            _ if self.shared.views.is_beside_failed_log() => self.run_when_certain(),
-            Some(Owner::Account(account)) => self.run_when_decided(account, u64::MAX),
-            _ => self.run_when_certain(),
+        let owner = self.owner();
+        self.deny(owner, u64::MAX);
+    }
+
+    /// It may be there in a moment, or when an engine is back: who is told that it is not sends it again. Commands that
+    /// are under way are looked at with numbers up to `last`.
+    fn deny(self, owner: Option<Owner>, last: u64) {
+        let Shared { views, engine, .. } = &*self.shared;
+        let is_own = |key| owner.is_some() && owner_of(views, key) == owner;
+        match Denial::of((views, &**engine), owner, &is_own, last) {
+            Denial::Unknown => self.answer(Err(ApiError::engine_timeout())),
+            Denial::Reached(position) => self.when_reached(position, |exchange| {
+                let next = exchange.attempt();
+                exchange.proceed(next);
+            }),
+            Denial::Ended(command) => {
+                let (engine, deadline) = (Arc::clone(engine), self.deadline);
+                let ended = move |has_ended| {
+                    self.resume(move |exchange| match has_ended {
+                        true => exchange.deny(owner, command.saturating_sub(1)),
+                        false => exchange.answer(Err(ApiError::engine_timeout())),
+                    });
+                };
+                engine.when_ended(command, deadline, Box::new(ended));
+            }
         }
-    }
-
-    /// A command of the account's that is under way may be carried out yet, also one whose client has gone, or was told
-    /// that nobody knows of it: an engine that hangs may go on at any moment.
-    fn run_when_decided(self, account: AccountId, last: u64) {
-        let views = Arc::clone(&self.shared.views);
-        let is_own = move |key| {
-            let owner = views.read(|state| state.accounts.key(key).map(|record| record.account));
-            owner == Some(account)
-        };
-        let Some(last) = self.shared.engine.last_under_way(last, &is_own) else {
-            return self.run_when_certain();
-        };
-        let (engine, deadline) = (Arc::clone(&self.shared.engine), self.deadline);
-        let ended = move |has_ended| {
-            self.resume(move |exchange| match has_ended {
-                true => exchange.run_when_decided(account, last.saturating_sub(1)),
-                false => exchange.answer(Err(ApiError::engine_timeout())),
-            });
-        };
-        engine.when_ended(last, deadline, Box::new(ended));
-    }
-
-    /// It may be there in a moment, or when an engine is back: who is told that it is not sends it again.
-    fn run_when_certain(self) {
-        let views = &self.shared.views;
-        let Some(position) = views.certain_from(views.appended(), || self.owner()) else {
-            return self.answer(Err(ApiError::engine_timeout()));
-        };
-        self.when_reached(position, |exchange| {
-            let next = exchange.attempt();
-            exchange.proceed(next);
-        });
     }
 
     /// An order need not wait for the views: the engine decides. Only when they are what refuses it, it
@@ -442,6 +436,10 @@ impl Exchange {
         let submitted =
             Submitted { shared, client, key, admission, deadline, report, deadline_first };
         let tell = move |outcome| {
+            // Here, since a client that has gone has no more turns, and comes back to ask.
+            if matches!(outcome, Outcome::Unknown(_)) {
+                submitted.note_doubt();
+            }
             done.resume(move |done| submitted.conclude(outcome, done));
         };
         engine.submit(command, deadline, Box::new(tell));
@@ -485,7 +483,6 @@ impl Submitted {
                 return self.answer(Err(queued_in_vain()), done);
             }
             Outcome::Unknown(doubt) => {
-                self.note_doubt();
                 let answer = match doubt {
                     Doubt::Timeout => ApiError::engine_timeout(),
                     Doubt::ConnectionLost | Doubt::UnexpectedReply => {
@@ -514,9 +511,8 @@ impl Submitted {
     /// Before the client hears of it, who is to ask what became of the command.
     fn note_doubt(&self) {
         let views = &self.shared.views;
-        let account = views.read(|state| state.accounts.key(self.key).map(|record| record.account));
-        if let Some(account) = account {
-            views.doubt(Owner::Account(account), self.shared.config.deadline);
+        if let Some(owner) = owner_of(views, self.key) {
+            views.doubt(owner, self.shared.config.deadline);
         }
     }
 

@@ -199,22 +199,18 @@ impl Views {
         }
     }
 
-    /// Up to where the views must be before an owner is told that something is not there: all that had been
-    /// appended when he asked, which was up to `appended` then, and was not lost with its engine since. Beside an engine whose log has failed nobody can be
-    /// shown more than what is on disk, and that decides; but `None` for whom something is in doubt of: only the next
-    /// engine's start brings it to disk, and who was told that it is not there would do it again.
+    /// Up to where the views must be before an owner is told that something is not there: all that was appended when
+    /// this is asked. Beside an engine whose log has failed nobody can be shown more than what is on disk, and that
+    /// decides; but `None` for whom something is in doubt of: only the next engine's start brings it to disk, and who
+    /// was told that it is not there would do it again.
     #[must_use]
-    pub fn certain_from(
-        &self,
-        appended: Position,
-        owner: impl FnOnce() -> Option<Owner>,
-    ) -> Option<Position> {
-        let appended = appended.min(self.appended());
+    pub fn certain_from(&self, owner: Option<Owner>) -> Option<Position> {
+        let appended = self.appended();
         if self.reached() >= appended || !self.is_beside_failed_log() {
             return Some(appended);
         }
         let is_in_doubt =
-            || self.doubts.any() && owner().is_some_and(|one| self.unsettled(one).is_some());
+            || self.doubts.any() && owner.is_some_and(|one| self.unsettled(one).is_some());
         // Looked at behind the failure: it moves no more.
         let on_disk = self.current();
         if on_disk < appended && is_in_doubt() { None } else { Some(appended.min(on_disk)) }
@@ -545,7 +541,6 @@ mod tests {
         let waits = wait(&views, 90, later);
         views.another_engine(|| Position(64));
         assert_eq!(waits.try_recv(), Ok(Ok(())));
-        assert_eq!(views.certain_from(Position(90), || None), Some(views.appended()));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::record::{self, JOB, Job};
 use super::refusal::Refusal;
 use super::routes::Handler;
 use super::{Shared, complete};
+use crate::denial::Denial;
 use crate::http::{Completion, Method, Reply, Request};
 use crate::limits::counts::Charge;
 use crate::link::{NotSent, Outcome, RecordCommand, RecordTerminal, Records, Traffic};
@@ -170,20 +171,44 @@ impl Exchange {
         self.when_reached(current, then);
     }
 
-    /// Refuses for what the views do not show: now if they held all that was done when it was looked for, else once
-    /// they do and it is still not there when `look` has looked again. It may be there in a moment, or when an engine
-    /// is back, and who is told that it is not does it again. Beside a failed log see [`Views::certain_from`].
-    ///
-    /// [`Views::certain_from`]: crate::views::Views::certain_from
-    pub(super) fn deny(mut self, refusal: &Refusal, look: impl FnOnce(Self) + Send + 'static) {
+    /// Refuses the user for what the views do not show: now if they held all that was done when it was looked for, else
+    /// once they do and it is still not there when `look` has looked again. It may be there in a moment, or when an
+    /// engine is back, and who is told that it is not does it again ([`Denial`]).
+    pub(super) fn deny(self, refusal: &Refusal, look: impl FnOnce(Self) + Send + 'static) {
+        let owner = Owner::User(self.user);
+        self.deny_to(owner, refusal, look);
+    }
+
+    /// As [`Exchange::deny`], whom it would be there for.
+    pub(super) fn deny_to(
+        mut self,
+        owner: Owner,
+        refusal: &Refusal,
+        look: impl FnOnce(Self) + Send + 'static,
+    ) {
         if self.is_certain {
             return self.refuse(refusal);
         }
         self.is_certain = true;
-        let views = &self.shared.views;
-        match views.certain_from(views.appended(), || Some(Owner::User(self.user))) {
-            Some(position) => self.when_reached(position, look),
-            None => self.refuse(&Refusal::Busy),
+        self.when_certain(owner, u64::MAX, look);
+    }
+
+    /// Writes that are under way are looked at with numbers up to `last`.
+    fn when_certain(self, owner: Owner, last: u64, look: impl FnOnce(Self) + Send + 'static) {
+        let Shared { views, engine, .. } = &*self.shared;
+        match Denial::of((views, &**engine), Some(owner), &|whose| whose == owner, last) {
+            Denial::Unknown => self.refuse(&Refusal::Busy),
+            Denial::Reached(position) => self.when_reached(position, look),
+            Denial::Ended(write) => {
+                let (engine, deadline) = (Arc::clone(engine), self.deadline);
+                let ended = move |has_ended| {
+                    self.resume(move |exchange| match has_ended {
+                        true => exchange.when_certain(owner, write.saturating_sub(1), look),
+                        false => exchange.refuse(&Refusal::Busy),
+                    });
+                };
+                engine.when_ended(write, deadline, Box::new(ended));
+            }
         }
     }
 
@@ -247,7 +272,14 @@ impl Exchange {
         let patience = u64::try_from(self.shared.deadline.as_nanos()).unwrap_or(u64::MAX);
         Records::header_mut(&mut command).not_after_ns =
             self.shared.views.not_after_ns(self.request.arrived_ns.saturating_add(patience));
-        let done = move |outcome| self.resume(move |exchange| exchange.decided(outcome, then));
+        let owner = Records::whose(&command);
+        let done = move |outcome| {
+            // Here, since a client that has gone has no more turns, and comes back to ask.
+            if matches!(outcome, Outcome::Unknown(_)) {
+                self.shared.views.doubt(owner, self.shared.deadline);
+            }
+            self.resume(move |exchange| exchange.decided(outcome, then));
+        };
         engine.submit(command, deadline, Box::new(done));
     }
 
@@ -258,12 +290,7 @@ impl Exchange {
             Outcome::NotSent(NotSent::Disconnected | NotSent::Busy) => {
                 return self.refuse(&Refusal::Busy);
             }
-            Outcome::Unknown(_) => {
-                if self.user != NOBODY {
-                    self.shared.views.doubt(Owner::User(self.user), self.shared.deadline);
-                }
-                return self.refuse(&Refusal::Unknown);
-            }
+            Outcome::Unknown(_) => return self.refuse(&Refusal::Unknown),
         };
         self.shared.views.acknowledge(decision.position);
         let outcome = match decision.terminal {

@@ -22,8 +22,12 @@ use crate::auth::keys::{FILE_NAME, KeyRing};
 use crate::auth::pool::Turn;
 use crate::http::{Headers, Method, Rest};
 use crate::limits::LimitsConfig;
-use crate::link::{Decision, Done, Doubt, NotSent, Outcome, RecordCommand, RecordTerminal};
+use crate::link::fixture::UnderWay;
+use crate::link::{
+    Decision, Done, Doubt, Ended, NotSent, Outcome, RecordCommand, RecordTerminal, Traffic,
+};
 use crate::patience::{PATIENCE, eventually};
+use crate::views::doubts::Owner;
 use crate::views::records::RecordId;
 use crate::views::state::State;
 
@@ -42,15 +46,29 @@ struct FakeEngine {
     views: Mutex<Option<Arc<Views>>>,
     answers: Mutex<VecDeque<Answer>>,
     seen: Mutex<Vec<RecordCommand>>,
+    /// It decides nothing before it is told to.
+    hangs: AtomicBool,
+    under_way: UnderWay<Records>,
 }
 
 impl Submit<Records> for FakeEngine {
     fn submit(&self, command: RecordCommand, _: Instant, done: Done<Records>) {
+        if self.hangs.load(Ordering::SeqCst) {
+            return self.under_way.push(Records::whose(&command), done);
+        }
         let answer = self.answers.lock().unwrap().pop_front().expect("an answer is left");
         let views = self.views.lock().unwrap().clone().unwrap();
         let outcome = answer(&views, &command);
         self.seen.lock().unwrap().push(command);
         done(outcome);
+    }
+
+    fn last_under_way(&self, last: u64, is_of: &dyn Fn(Owner) -> bool) -> Option<u64> {
+        self.under_way.last_of(last, is_of)
+    }
+
+    fn when_ended(&self, command: u64, _: Instant, ended: Ended) {
+        self.under_way.when_ended(command, ended);
     }
 }
 
@@ -147,15 +165,29 @@ impl Site {
     /// With more header fields.
     fn send_with(
         &self,
-        mut headers: Headers,
+        headers: Headers,
         address: [u8; 4],
         method: Method,
         path: &str,
         body: &str,
     ) -> mpsc::Receiver<Reply> {
+        let (sender, receiver) = mpsc::channel();
+        let done = Completion::new(move |reply| sender.send(reply).unwrap());
+        self.jobs.call(self.request(headers, address, method, path, body), done);
+        receiver
+    }
+
+    fn request(
+        &self,
+        mut headers: Headers,
+        address: [u8; 4],
+        method: Method,
+        path: &str,
+        body: &str,
+    ) -> Request {
         headers.push("Authorization", format!("Bearer {}", self.token).as_bytes());
         let arrived_s = jsonwebtoken::get_current_timestamp();
-        let request = Request {
+        Request {
             method,
             path: path.to_owned(),
             query: Bytes::new(),
@@ -164,11 +196,7 @@ impl Site {
             peer: (address, 1).into(),
             arrived_ns: arrived_s * 1_000_000_000,
             arrived: Instant::now(),
-        };
-        let (sender, receiver) = mpsc::channel();
-        let done = Completion::new(move |reply| sender.send(reply).unwrap());
-        self.jobs.call(request, done);
-        receiver
+        }
     }
 }
 

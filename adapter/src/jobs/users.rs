@@ -14,6 +14,7 @@ use super::refusal::Refusal;
 use super::responses::{self, LoggedIn, UserName};
 use crate::link::RecordCommand;
 use crate::notice::alert;
+use crate::views::doubts::Owner;
 use crate::views::records::RecordId;
 
 /// POST /auth/register.
@@ -135,8 +136,11 @@ fn compare(exchange: Exchange, login: Login) {
 /// nobody: how long it takes tells nobody which of them it is.
 fn failed(exchange: Exchange, login: Login, compared: Option<RecordId>) {
     let now_ms = exchange.request.arrived_ms();
-    exchange.shared.quotas.login_failed(key_of_email(&login.email), now_ms);
-    exchange.deny(&Refusal::Credentials, move |exchange| compare_again(exchange, login, compared));
+    let account = key_of_email(&login.email);
+    exchange.shared.quotas.login_failed(account, now_ms);
+    exchange.deny_to(Owner::Holder(account), &Refusal::Credentials, move |exchange| {
+        compare_again(exchange, login, compared);
+    });
 }
 
 /// Compares the password with that of another user than `compared`, if there is one by now; else it is not that.

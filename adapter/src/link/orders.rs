@@ -8,6 +8,7 @@ use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::event::{
     MassCanceled, OrderCanceled, OrderListChanged, OrderResult, Rejected, Trade,
 };
+use touchline_protocol::units::KeyId;
 
 use super::Traffic;
 
@@ -88,6 +89,8 @@ impl Traffic for Orders {
     type Command = OrderCommand;
     type Told = Told;
     type Terminal = Terminal;
+    /// The key that sent it.
+    type Whose = KeyId;
 
     /// As many as there may be, 1 MiB: a command that cancels everything is told of each order, and the engine
     /// waits for nobody while it ends some 5,000 of them, which takes it less time than a sleeper to wake.
@@ -95,6 +98,10 @@ impl Traffic for Orders {
 
     fn header_mut(command: &mut OrderCommand) -> &mut CommandHeader {
         command.header_mut()
+    }
+
+    fn whose(command: &OrderCommand) -> KeyId {
+        command.header().key_id
     }
 
     fn stage(sender: &mut Sender, command: &mut OrderCommand) -> Result<(), SendError> {

@@ -9,7 +9,6 @@ use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 use touchline_protocol::client::Reply;
-use touchline_protocol::units::KeyId;
 
 use super::{Decision, Done, Doubt, Ended, Outcome, Traffic};
 use crate::clock::unix_ns;
@@ -18,7 +17,7 @@ use crate::clock::unix_ns;
 pub(super) struct Command<T: Traffic> {
     deadline: Instant,
     /// `None`: anybody's.
-    key: Option<KeyId>,
+    whose: Option<T::Whose>,
     told: T::Told,
     /// `None` once it was given up: the engine may carry it out all the same, until it has answered it or takes nothing
     /// any more from this connection.
@@ -71,7 +70,7 @@ impl<T: Traffic> Default for Pending<T> {
     fn default() -> Self {
         let told = T::Told::default();
         let before =
-            Command { deadline: Instant::now(), key: None, told, done: None, ended: Vec::new() };
+            Command { deadline: Instant::now(), whose: None, told, done: None, ended: Vec::new() };
         let commands = iter::once((BEFORE, before)).collect();
         let table = Mutex::new(Table { commands, last: BEFORE });
         Self { table, ahead_ns: AtomicU64::new(0) }
@@ -80,27 +79,27 @@ impl<T: Traffic> Default for Pending<T> {
 
 impl<T: Traffic> Pending<T> {
     /// Takes in a command that is about to be sent; gives its correlation: from 1, never used twice.
-    pub(super) fn register(&self, deadline: Instant, key: KeyId, done: Done<T>) -> u64 {
+    pub(super) fn register(&self, deadline: Instant, whose: T::Whose, done: Done<T>) -> u64 {
         let mut table = self.table();
         table.last += 1;
         let correlation = table.last;
         let (told, done) = (T::Told::default(), Some(done));
-        let command = Command { deadline, key: Some(key), told, done, ended: Vec::new() };
+        let command = Command { deadline, whose: Some(whose), told, done, ended: Vec::new() };
         table.commands.insert(correlation, command);
         correlation
     }
 
-    /// The last command by a key of which `is_of` says so, of those up to `last`.
-    pub(super) fn last_of(&self, last: u64, is_of: &dyn Fn(KeyId) -> bool) -> Option<u64> {
+    /// The last command of one of whom `is_of` says so, of those up to `last`.
+    pub(super) fn last_of(&self, last: u64, is_of: &dyn Fn(T::Whose) -> bool) -> Option<u64> {
         // Asked without the lock: it may take one of its own.
         let mut sent: Vec<_> = {
             let table = self.table();
             let sent = table.commands.iter().filter(|(correlation, _)| **correlation <= last);
-            sent.map(|(correlation, command)| (*correlation, command.key)).collect()
+            sent.map(|(correlation, command)| (*correlation, command.whose)).collect()
         };
-        sent.sort_unstable();
-        let is_one = |key: Option<KeyId>| key.is_none_or(is_of);
-        sent.into_iter().rev().find(|(_, key)| is_one(*key)).map(|(correlation, _)| correlation)
+        sent.sort_unstable_by_key(|(correlation, _)| *correlation);
+        let is_one = |whose: Option<T::Whose>| whose.is_none_or(is_of);
+        sent.into_iter().rev().find(|(_, whose)| is_one(*whose)).map(|(correlation, _)| correlation)
     }
 
     /// Whether something is under way or in doubt.

@@ -7,6 +7,8 @@ use touchline_protocol::message::event::{RecordDeleted, RecordPut, Rejected};
 use touchline_protocol::message::with_bytes::RecordWrite;
 
 use super::Traffic;
+use crate::views::doubts::Owner;
+use crate::views::records::NOBODY;
 
 /// The traffic of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +39,7 @@ impl Traffic for Records {
     /// There is nothing to tell before the last word.
     type Told = ();
     type Terminal = RecordTerminal;
+    type Whose = Owner;
 
     /// One reply a command.
     const REPLY_SLOTS: u32 = 4_096;
@@ -45,6 +48,16 @@ impl Traffic for Records {
         match command {
             RecordCommand::Put(write) => write.command_mut(),
             RecordCommand::Delete(delete) => &mut delete.command,
+        }
+    }
+
+    fn whose(command: &RecordCommand) -> Owner {
+        match command {
+            RecordCommand::Put(write) if write.put().owner == NOBODY => {
+                Owner::Holder(write.put().unique_key)
+            }
+            RecordCommand::Put(write) => Owner::User(write.put().owner),
+            RecordCommand::Delete(delete) => Owner::User(delete.owner),
         }
     }
 

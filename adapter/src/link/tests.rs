@@ -16,7 +16,7 @@ use touchline_protocol::message::event::{
     ENVELOPE_TERMINAL, Gap, MassCanceled, OrderAccepted, OrderCanceled, OrderListChanged,
     OrderResult, Rejected, Trade,
 };
-use touchline_protocol::units::TradeId;
+use touchline_protocol::units::{KeyId, TradeId};
 
 use crate::patience::{PATIENCE, eventually};
 

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use touchline_protocol::units::{AccountId, Position};
 
-use super::records::RecordId;
+use super::records::{RecordId, UniqueKey};
 
 /// With so many in doubt, those that are settled are looked for.
 const SWEEP: usize = 1024;
@@ -22,6 +22,8 @@ pub enum Owner {
     Account(AccountId),
     /// A user of another service.
     User(RecordId),
+    /// Who is to be a user of that service by a record with this key, and need not be one yet.
+    Holder(UniqueKey),
 }
 
 /// What is not known of an owner.

@@ -82,6 +82,9 @@ fn a_job_is_denied_only_where_all_that_was_appended_is_known() {
     assert_eq!(missing.try_recv().unwrap().status, 200, "it was there");
 }
 
+const REGISTER: &str = "/api/v1/auth/register";
+const REGISTRATION: &str = r#"{"name":"Ada","email":"ada@example.com","password":"secret"}"#;
+const EVES_LOGIN: &str = r#"{"email":"eve@example.com","password":"secret"}"#;
 const ADAS_LOGIN: &str = r#"{"email":"ada@example.com","password":"secret"}"#;
 
 /// Sends a login, whose password has been compared when this returns.
@@ -97,8 +100,7 @@ fn send_login(site: &Site, body: &str) -> mpsc::Receiver<Reply> {
 fn register_in_doubt(site: &Site) -> RecordCommand {
     site.appended.store(640, Ordering::SeqCst);
     site.expect(|_, _| Outcome::Unknown(Doubt::ConnectionLost));
-    let registration = r#"{"name":"Ada","email":"ada@example.com","password":"secret"}"#;
-    let reply = site.ask(Method::Post, "/api/v1/auth/register", registration);
+    let reply = site.ask(Method::Post, REGISTER, REGISTRATION);
     assert_eq!(reply.status, 504);
     assert!(eventually(|| site.turn().is_some()));
     site.engine.seen.lock().unwrap().pop().unwrap()
@@ -121,8 +123,7 @@ fn a_login_is_denied_only_where_all_that_was_appended_is_known() {
     let site = Site::new();
     let registration = register_in_doubt(&site);
     let wrong = ADAS_LOGIN.replace("secret", "geheim");
-    let nobody = r#"{"email":"eve@example.com","password":"secret"}"#;
-    let replies = [ADAS_LOGIN, nobody].map(|body| send_login(&site, body));
+    let replies = [ADAS_LOGIN, EVES_LOGIN].map(|body| send_login(&site, body));
     assert!(replies.iter().all(is_waiting));
     // Another engine has found the user.
     arrive(&site, &registration);
@@ -171,8 +172,7 @@ fn beside_a_failed_log_what_is_not_on_disk_is_denied_at_once_but_to_whom_it_is_i
         let missing = send(&site, method, &unknown_job(), NEW).try_recv();
         assert_eq!(missing.unwrap().status, 404, "{method:?}");
     }
-    let nobody = r#"{"email":"eve@example.com","password":"secret"}"#;
-    assert_eq!(send_login(&site, nobody).recv_timeout(PATIENCE).unwrap().status, 401);
+    assert_eq!(send_login(&site, EVES_LOGIN).recv_timeout(PATIENCE).unwrap().status, 401);
     let late = Site::with_deadline(Duration::ZERO);
     late.has_failed.store(true, Ordering::SeqCst);
     in_doubt(&late);
@@ -191,9 +191,8 @@ fn a_login_is_denied_at_one_time_whether_there_is_such_a_user_or_not() {
     let registration = register_in_doubt(&site);
     arrive(&site, &registration);
     let wrong = ADAS_LOGIN.replace("secret", "geheim");
-    let nobody = r#"{"email":"eve@example.com","password":"secret"}"#;
     site.appended.store(1280, Ordering::SeqCst);
-    let replies = [&wrong, nobody].map(|body| send_login(&site, body));
+    let replies = [&wrong, EVES_LOGIN].map(|body| send_login(&site, body));
     assert!(replies.iter().all(is_waiting));
     site.views.arrive(Position(1280));
     let statuses = replies.map(|reply| reply.recv_timeout(PATIENCE).unwrap().status);
@@ -201,7 +200,83 @@ fn a_login_is_denied_at_one_time_whether_there_is_such_a_user_or_not() {
     // Beside a failed log neither waits.
     site.appended.store(1920, Ordering::SeqCst);
     site.has_failed.store(true, Ordering::SeqCst);
-    for body in [&wrong, nobody] {
+    for body in [&wrong, EVES_LOGIN] {
         assert_eq!(send_login(&site, body).recv_timeout(PATIENCE).unwrap().status, 401);
     }
+}
+
+/// The next engine may make the user of it.
+#[test]
+fn beside_a_failed_log_a_login_is_not_denied_to_whose_registration_is_in_doubt() {
+    let site = Site::new();
+    site.has_failed.store(true, Ordering::SeqCst);
+    register_in_doubt(&site);
+    let status = |body| send_login(&site, body).recv_timeout(PATIENCE).unwrap().status;
+    assert_eq!([ADAS_LOGIN, EVES_LOGIN].map(status), [503, 401]);
+    // It has not.
+    site.views.succeed(Position(0));
+    assert_eq!(status(ADAS_LOGIN), 401);
+}
+
+/// Has an engine that hangs be sent Ada's registration, and then a write of hers; gives their replies.
+fn hang(site: &Site) -> [mpsc::Receiver<Reply>; 2] {
+    site.engine.hangs.store(true, Ordering::SeqCst);
+    let registered = send(site, Method::Post, REGISTER, REGISTRATION);
+    assert!(eventually(|| site.engine.under_way.any() && site.turn().is_some()));
+    [registered, send(site, Method::Post, JOBS, NEW)]
+}
+
+/// Their clients may have gone before the answers, which wait for the disk in vain.
+#[test]
+fn beside_a_failed_log_nothing_is_denied_to_whom_a_write_is_under_way_of() {
+    let site = Site::new();
+    let written = hang(&site);
+    site.has_failed.store(true, Ordering::SeqCst);
+    let logins = [ADAS_LOGIN, EVES_LOGIN].map(|body| send_login(&site, body));
+    let statuses = logins.map(|reply| reply.recv_timeout(PATIENCE).unwrap().status);
+    assert_eq!(statuses, [503, 401]);
+    let missing = || send(&site, Method::Get, &unknown_job(), "").try_recv().unwrap().status;
+    assert_eq!(missing(), 503);
+    assert_eq!(send(&site, Method::Get, JOBS, "").try_recv().unwrap().status, 200);
+    for reply in written {
+        site.engine.under_way.end_first(rejected(RejectReason::LogUnavailable));
+        assert_eq!(reply.try_recv().unwrap().status, 503);
+    }
+    assert_eq!(missing(), 404);
+}
+
+#[test]
+fn a_job_and_a_login_are_denied_only_where_no_write_of_their_user_is_under_way() {
+    let site = Site::new();
+    let _written = hang(&site);
+    let missing = send(&site, Method::Get, &unknown_job(), "");
+    let [login, nobodys] = [ADAS_LOGIN, EVES_LOGIN].map(|body| send_login(&site, body));
+    assert_eq!(nobodys.recv_timeout(PATIENCE).unwrap().status, 401);
+    assert_eq!(send(&site, Method::Get, JOBS, "").try_recv().unwrap().status, 200);
+    assert!(is_waiting(&missing) && is_waiting(&login));
+    // The engine goes on, and what it has done is waited for like anything else.
+    site.appended.store(640, Ordering::SeqCst);
+    let lost = || Outcome::Unknown(Doubt::ConnectionLost);
+    site.engine.under_way.end_first(lost());
+    assert!(is_waiting(&missing) && is_waiting(&login));
+    site.engine.under_way.end_first(lost());
+    assert!(is_waiting(&missing) && is_waiting(&login));
+    site.views.arrive(Position(640));
+    let statuses = [missing, login].map(|reply| reply.recv_timeout(PATIENCE).unwrap().status);
+    assert_eq!(statuses, [404, 401]);
+}
+
+#[test]
+fn a_write_is_in_doubt_also_when_its_client_has_gone_before_the_answer() {
+    let site = Site::new();
+    site.engine.hangs.store(true, Ordering::SeqCst);
+    let request =
+        site.request(Headers::default(), [127, 0, 0, 1], Method::Post, REGISTER, REGISTRATION);
+    site.jobs.call(request, Completion::of(drop));
+    assert!(eventually(|| site.engine.under_way.any() && site.turn().is_some()));
+    site.has_failed.store(true, Ordering::SeqCst);
+    site.appended.store(640, Ordering::SeqCst);
+    site.engine.under_way.end_first(Outcome::Unknown(Doubt::ConnectionLost));
+    let login = send_login(&site, ADAS_LOGIN).recv_timeout(PATIENCE).unwrap();
+    assert_eq!(login.status, 503);
 }

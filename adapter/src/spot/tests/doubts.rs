@@ -3,13 +3,14 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use touchline_protocol::message::enums::Side;
+use touchline_protocol::message::enums::{RejectReason, Side};
+use touchline_protocol::message::event::Rejected;
 use touchline_protocol::units::Position;
 
-use super::fixture::{ALICES_KEY, BOBS_KEY, Site, body, config, open};
-use crate::http::Headers;
+use super::fixture::{ALICES_KEY, BOBS_KEY, Site, body, config, decided, open};
 use crate::http::Method::{Get, Post};
-use crate::link::{Doubt, Outcome};
+use crate::http::{Completion, Headers, Service};
+use crate::link::{Doubt, Outcome, Terminal};
 use crate::spot::SpotConfig;
 use crate::views::fixture::{ALICE, Log, ONE};
 
@@ -132,10 +133,10 @@ fn beside_a_failed_log_what_is_not_on_disk_is_denied_at_once_but_to_whom_it_is_i
     let site = Site::new(Log::venue());
     site.has_failed.store(true, Ordering::SeqCst);
     site.appended.store(640, Ordering::SeqCst);
-    let denied = site.views.certain_from(Position(640), || None);
+    let denied = site.views.certain_from(None);
     assert_eq!(denied, Some(Position(0)));
     site.watermark.store(320, Ordering::SeqCst);
-    assert_eq!(site.views.certain_from(Position(640), || None), Some(Position(320)));
+    assert_eq!(site.views.certain_from(None), Some(Position(320)));
 }
 
 #[test]
@@ -166,12 +167,52 @@ fn an_order_is_denied_only_where_no_command_of_its_account_is_under_way() {
     assert_eq!((bobs.status, body(&bobs)), (400, NOT_THERE));
     // The engine goes on, and what it has done is waited for like anything else.
     site.appended.store(640, Ordering::SeqCst);
-    site.engine.end_first(Outcome::Unknown(Doubt::ConnectionLost));
+    site.engine.under_way.end_first(Outcome::Unknown(Doubt::ConnectionLost));
     assert!(waiting.iter().all(|reply| reply.try_recv().is_err()));
     site.views.arrive(Position(640));
     assert!(waiting.iter().all(|reply| body(&reply.try_recv().unwrap()).contains("-201")));
-    // Beside a failed log nobody waits.
-    let _placed = site.send(site.signed(Post, "order", PLACE));
+}
+
+/// Its answer waits for the disk, in vain. Nobody else does; but the next engine may fill it, and its client may have
+/// gone before the answer.
+#[test]
+fn beside_a_failed_log_nothing_is_denied_to_whom_a_command_is_under_way_of() {
+    let mut log = Log::venue();
+    log.rest(ALICE, Side::Buy, 1, 100 * ONE, ONE);
+    let site = Site::new(log);
+    site.engine.hangs.store(true, Ordering::SeqCst);
+    let placed = site.send(site.signed(Post, "order", PLACE));
     site.has_failed.store(true, Ordering::SeqCst);
-    assert_eq!(site.reply(site.signed(Get, "order", LOOK)).status, 400);
+    // On its way to the engine, and behind what is on disk.
+    for appended in [0, 640] {
+        site.appended.store(appended, Ordering::SeqCst);
+        for (path, query) in [("order", LOOK), ("orderList", "orderListId=7")] {
+            let own = site.reply(site.signed(Get, path, query));
+            assert_eq!((own.status, body(&own)), (504, UNKNOWN), "{path}, {appended}");
+        }
+        for (path, query) in [("order", "symbol=BTCUSDT&orderId=1"), ("openOrders", "")] {
+            assert_eq!(site.reply(site.signed(Get, path, query)).status, 200, "{path}");
+        }
+        let bobs = site.reply(site.signed_by(BOBS_KEY, Get, "order", LOOK));
+        assert_eq!((bobs.status, body(&bobs)), (400, NOT_THERE));
+    }
+    // Decided on what is on disk.
+    let rejected =
+        Rejected { reason: RejectReason::LogUnavailable.to_wire(), ..Default::default() };
+    site.engine.under_way.end_first(decided(Terminal::Rejected(rejected)));
+    assert_eq!(placed.try_recv().unwrap().status, 503);
+    assert_eq!(body(&site.reply(site.signed(Get, "order", LOOK))), NOT_THERE);
+}
+
+#[test]
+fn an_order_is_in_doubt_also_when_its_client_has_gone_before_the_answer() {
+    let site = Site::new(Log::venue());
+    site.engine.hangs.store(true, Ordering::SeqCst);
+    site.spot.call(site.signed(Post, "order", PLACE), Completion::of(drop));
+    site.appended.store(640, Ordering::SeqCst);
+    site.engine.under_way.end_first(Outcome::Unknown(Doubt::ConnectionLost));
+    let own = site.send(site.signed(Get, "openOrders", ""));
+    assert!(own.try_recv().is_err());
+    site.views.arrive(Position(640));
+    assert_eq!(own.try_recv().unwrap().status, 200);
 }

@@ -14,7 +14,10 @@ use touchline_protocol::units::{KeyId, OrderId, Position};
 use crate::config::AdapterConfig;
 use crate::http::{Completion, Headers, Method, Reply, Request, Service};
 use crate::limits::{Limits, LimitsConfig};
-use crate::link::{Decision, Done, Ended, OrderCommand, Outcome, Submit, Terminal, Told};
+use crate::link::fixture::UnderWay;
+use crate::link::{
+    Decision, Done, Ended, OrderCommand, Orders, Outcome, Submit, Terminal, Told, Traffic,
+};
 use crate::signature::SigningKey;
 use crate::spot::{Spot, SpotConfig};
 use crate::views::Views;
@@ -37,23 +40,7 @@ pub(super) struct FakeEngine {
     pub(super) deadlines: Mutex<Vec<Instant>>,
     /// It decides nothing before it is told to.
     pub(super) hangs: AtomicBool,
-    under_way: Mutex<Vec<UnderWay>>,
-}
-
-/// A command that the engine has not decided, and who waits for it.
-struct UnderWay {
-    key: KeyId,
-    done: Done,
-    ended: Vec<Ended>,
-}
-
-impl FakeEngine {
-    /// Ends the first command that it hangs with.
-    pub(super) fn end_first(&self, outcome: Outcome) {
-        let UnderWay { done, ended, .. } = self.under_way.lock().unwrap().remove(0);
-        done(outcome);
-        ended.into_iter().for_each(|ended| ended(true));
-    }
+    pub(super) under_way: UnderWay<Orders>,
 }
 
 impl Submit for FakeEngine {
@@ -61,21 +48,18 @@ impl Submit for FakeEngine {
         self.seen.lock().unwrap().push(command);
         self.deadlines.lock().unwrap().push(deadline);
         if self.hangs.load(Ordering::SeqCst) {
-            let one = UnderWay { key: command.header().key_id, done, ended: Vec::new() };
-            return self.under_way.lock().unwrap().push(one);
+            return self.under_way.push(Orders::whose(&command), done);
         }
         let outcome = self.outcomes.lock().unwrap().pop_front();
         done(outcome.expect("the test did not expect a command"));
     }
 
     fn last_under_way(&self, last: u64, is_of: &dyn Fn(KeyId) -> bool) -> Option<u64> {
-        let under_way = self.under_way.lock().unwrap();
-        let found = under_way.iter().rposition(|one| is_of(one.key)).map(|index| index as u64);
-        found.filter(|index| *index <= last)
+        self.under_way.last_of(last, is_of)
     }
 
     fn when_ended(&self, command: u64, _: Instant, ended: Ended) {
-        self.under_way.lock().unwrap()[command as usize].ended.push(ended);
+        self.under_way.when_ended(command, ended);
     }
 }
 
