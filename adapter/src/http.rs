@@ -402,6 +402,9 @@ pub enum Fault {
     /// The body ended early or its chunks are malformed.
     #[error("Request body is incomplete or malformed.")]
     BodyBroken,
+    /// The body is cut into chunks that are too small, or has too much else between them.
+    #[error("Request body has too much chunk framing for its data.")]
+    BodyFraming,
     /// The head is longer than `limit` bytes.
     #[error("Request head is longer than {limit} bytes.")]
     HeadTooLong {
@@ -437,7 +440,7 @@ impl Fault {
             Self::Abandoned | Self::Panicked => 500,
             Self::BodyTooLarge { .. } => 413,
             Self::BodyTimeout => 408,
-            Self::BodyBroken | Self::BadHead { .. } => 400,
+            Self::BodyBroken | Self::BodyFraming | Self::BadHead { .. } => 400,
             Self::TooManyHeaders { .. } | Self::HeadTooLong { .. } => 431,
             Self::UnknownMethod => 405,
             Self::Overloaded => 503,

@@ -160,6 +160,18 @@ fn a_raw_quote_in_the_query_reaches_the_service() {
 }
 
 #[test]
+fn a_raw_quote_hides_no_path_from_who_answers_for_the_service() {
+    let site = defaults();
+    let answer = site.ask("PROPFIND /jobs/panic?s=[\"A\"] HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_eq!((answer.status, answer.body.as_str()), (500, "{\"msg\":\"own text\"}"));
+    for framing in ["Content-Length: 4\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n4\r\n"] {
+        let head = "POST /small?s=[\"A\"] HTTP/1.1\r\nHost: h\r\n";
+        assert_eq!(site.ask(format!("{head}{framing}four\r\n0\r\n\r\n")).status, 413, "{framing}");
+    }
+    assert_eq!(site.calls(), 0);
+}
+
+#[test]
 fn a_raw_quote_may_come_byte_by_byte_and_behind_other_requests() {
     let site = defaults();
     let mut client = site.client();

@@ -6,9 +6,14 @@
 //! or refuse without a word (see [`head`](super::head)), is refused here: hyper is given a stand-in for
 //! it, and the connection answers that with the fault.
 
+mod chunks;
+
+use std::io;
+
 use bytes::{Buf, BytesMut};
 use tokio::io::ReadBuf;
 
+use self::chunks::Chunks;
 use super::head::{Framing, examine};
 use super::quoted_query;
 use super::socket::Progress;
@@ -22,8 +27,8 @@ const STAND_IN_PATH_MAX: usize = 64;
 enum Then {
     /// The next head, when it is there whole.
     Head,
-    /// A chunked body, byte by byte: where it ends is for hyper to say.
-    Chunks,
+    /// A chunked body, as far as is certain: where it ends is for hyper to say.
+    Chunks(Chunks),
     /// Everything: the connection will be closed.
     Rest,
 }
@@ -70,12 +75,17 @@ impl Gate {
         self.ended
     }
 
-    /// Lets through what may go now; false if that is nothing.
-    pub(super) fn give(&mut self, progress: &Progress, buffer: &mut ReadBuf<'_>) -> bool {
+    /// Lets through what may go now; false if that is nothing. Fails when the body is not to be read on: `progress` then
+    /// knows why.
+    pub(super) fn give(
+        &mut self,
+        progress: &Progress,
+        buffer: &mut ReadBuf<'_>,
+    ) -> io::Result<bool> {
         if progress.is_refused() {
             self.then = Then::Rest;
         }
-        if self.then == Then::Chunks && !progress.is_reading() {
+        if matches!(self.then, Then::Chunks(_)) && !progress.is_reading() {
             self.then = Then::Head;
             // The byte that the body turned out not to have.
             self.open = 0;
@@ -84,17 +94,27 @@ impl Gate {
             progress.received();
         }
         if self.open == 0 {
-            match self.then {
+            match &self.then {
                 Then::Head => self.admit(progress),
-                Then::Chunks => self.open = 1,
+                Then::Chunks(chunks) => match chunks.ahead() {
+                    Some(ahead) => self.open = ahead,
+                    None => {
+                        progress.refuse(Fault::BodyFraming);
+                        return Err(io::ErrorKind::InvalidData.into());
+                    }
+                },
                 Then::Rest => self.open = usize::MAX,
             }
         }
         let count = self.open.min(self.held.len()).min(buffer.remaining());
-        buffer.put_slice(&self.held[..count]);
+        let given = &self.held[..count];
+        buffer.put_slice(given);
+        if let Then::Chunks(chunks) = &mut self.then {
+            chunks.passed(given);
+        }
         self.held.advance(count);
         self.open -= count;
-        count > 0
+        Ok(count > 0)
     }
 
     /// Opens for the next head and its body, if the head is there.
@@ -123,7 +143,7 @@ impl Gate {
                 progress.disguised(disguised_at);
                 let (body, then) = match framing {
                     Framing::Length(body) => (body, Then::Head),
-                    Framing::Chunked => (0, Then::Chunks),
+                    Framing::Chunked => (0, Then::Chunks(Chunks::behind(length))),
                 };
                 self.open = length.saturating_add(body);
                 self.then = then;

@@ -116,13 +116,15 @@ async fn answer(
     request: hyper::Request<Incoming>,
 ) -> Result<Response<ReplyBody>, Infallible> {
     let (head, body) = request.into_parts();
-    let reply = match connection.receive(&head, body).await {
+    let disguised_at = connection.progress.take_disguised();
+    let path = quoted_query::split(head.uri.path(), disguised_at).0;
+    let reply = match connection.receive(&head, disguised_at, body).await {
         Ok(request) => connection.call(request).await,
         Err(fault) => Err(fault),
     };
     let service = &*connection.shared.service;
     let fault_reply = |fault| {
-        let read = (head.uri.path(), &copy_headers(&head));
+        let read = (path, &copy_headers(&head));
         faults::reply(service, read, connection.peer, fault)
     };
     let reply = looking(reply.unwrap_or_else(fault_reply), &connection.shared.service);
@@ -140,15 +142,20 @@ async fn answer(
 
 impl Connection {
     /// Reads the request whole, within the limits.
-    async fn receive(&self, head: &Parts, body: Incoming) -> Result<Request, Fault> {
+    async fn receive(
+        &self,
+        head: &Parts,
+        disguised_at: Option<usize>,
+        body: Incoming,
+    ) -> Result<Request, Fault> {
         if let Some(fault) = self.progress.take_refusal() {
             return Err(fault);
         }
-        let disguised_at = self.progress.head_read(!body.is_end_stream());
+        self.progress.head_read(!body.is_end_stream());
         let method = Method::from_token(head.method.as_str()).ok_or(Fault::UnknownMethod)?;
-        let body = self.read_body(head.uri.path(), body).await?;
         let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
         let (path, query) = quoted_query::split(target, disguised_at);
+        let body = self.read_body(path, body).await?;
         Ok(Request {
             method,
             path: path.to_owned(),
@@ -183,10 +190,7 @@ impl Connection {
                 _ = stop.wait_for(Option::is_some) => return Err(Fault::Overloaded),
             };
             let Some(frame) = frame else { break };
-            let frame = frame.map_err(|_| match self.progress.timed_out() {
-                true => Fault::BodyTimeout,
-                false => Fault::BodyBroken,
-            })?;
+            let frame = frame.map_err(|_| self.why_broken())?;
             let Ok(data) = frame.into_data() else {
                 continue;
             };
@@ -202,6 +206,11 @@ impl Connection {
         }
         self.progress.body_read();
         Ok(if joined.is_empty() { first } else { joined.freeze() })
+    }
+
+    fn why_broken(&self) -> Fault {
+        let other = if self.progress.timed_out() { Fault::BodyTimeout } else { Fault::BodyBroken };
+        self.progress.take_refusal().unwrap_or(other)
     }
 
     /// Has the service answer. A reply that was sent before a panic stands: the service may have
@@ -327,3 +336,6 @@ fn header_value(value: Cow<'static, str>) -> Result<HeaderValue, Unencodable> {
     };
     HeaderValue::from_maybe_shared(bytes).map_err(|_| Unencodable)
 }
+
+#[cfg(test)]
+mod tests;

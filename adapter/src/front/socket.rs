@@ -89,12 +89,12 @@ impl Progress {
         self.disguised_at.set(at);
     }
 
-    /// The gate has put a stand-in in the place of the next head.
+    /// The gate has put a stand-in in the place of the next head, or lets no more of the body through.
     pub(super) fn refuse(&self, fault: Fault) {
         self.refusal.set(Some(fault));
     }
 
-    /// Why the head that was just parsed is a stand-in.
+    /// Why the head that was just parsed is a stand-in, or the body ended in an error.
     pub(super) fn take_refusal(&self) -> Option<Fault> {
         self.refusal.take()
     }
@@ -109,14 +109,18 @@ impl Progress {
         self.phase.get() == Phase::Refused
     }
 
-    /// A head has been parsed. Returns what [`super::quoted_query::split`] needs to know.
-    pub(super) fn head_read(&self, body_follows: bool) -> Option<usize> {
+    /// What [`super::quoted_query::split`] needs to know of the head that was just parsed.
+    pub(super) fn take_disguised(&self) -> Option<usize> {
+        self.disguised_at.take()
+    }
+
+    /// A head has been parsed.
+    pub(super) fn head_read(&self, body_follows: bool) {
         if body_follows {
             self.enter(Phase::Body, Some(self.timeouts.body));
         } else {
             self.enter(Phase::Serving, None);
         }
-        self.disguised_at.take()
     }
 
     /// The body has been read whole.
@@ -254,7 +258,7 @@ impl AsyncRead for Socket {
     ) -> Poll<io::Result<()>> {
         let socket = self.get_mut();
         loop {
-            if socket.gate.give(&socket.progress, buffer) || socket.gate.has_ended() {
+            if socket.gate.give(&socket.progress, buffer)? || socket.gate.has_ended() {
                 return Poll::Ready(Ok(()));
             }
             // Read into the room that hyper offers, and taken out of it again by the gate.

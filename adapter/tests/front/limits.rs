@@ -185,6 +185,34 @@ fn bodies_up_to_the_limit_pass_and_longer_ones_are_refused() {
 }
 
 #[test]
+fn a_body_that_is_mostly_framing_is_refused() {
+    let site = Site::start(|config| config.linger_timeout = PATIENCE);
+    let chunks = |count: usize, size: usize| {
+        let chunk = format!("{size:x}\r\n{}\r\n", "b".repeat(size));
+        let head = "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+        head.to_owned() + &chunk.repeat(count) + "0\r\n\r\n"
+    };
+    for text in [chunks(1000, 1), chunks(1000, 60), chunks(10, 9999)] {
+        assert_eq!(site.ask(text).status, 200);
+    }
+    let endless = [("", "1\r\nb\r\n"), ("", "0"), ("5", " "), ("0;", "x"), ("0\r\nX: ", "y")];
+    for (first, again) in endless {
+        let mut client = site.client();
+        let end = format!("{first}{}", again.repeat(10_000));
+        client.send(chunks(0, 0).replace("0\r\n\r\n", &end));
+        let answer = client.answer();
+        assert_eq!((answer.status, answer.header("connection")), (400, Some("close")));
+        assert_eq!(
+            answer.body,
+            r#"{"code":-1000,"msg":"Request body has too much chunk framing for its data."}"#
+        );
+        client.assert_ended();
+    }
+    assert_eq!(site.calls(), 3);
+    site.assert_alive();
+}
+
+#[test]
 fn a_refused_client_may_go_on_sending_for_a_while() {
     let site = Site::start(|config| {
         config.max_body_bytes = 10;
@@ -320,8 +348,52 @@ fn a_proxy_is_not_held_to_the_limit_of_an_address() {
     assert_eq!(site.ask(get("/a")).status, 200);
 }
 
+/// One chunk in one of the ways in which it can be written, and its data.
+fn any_chunk() -> impl Strategy<Value = (String, String)> {
+    let data = prop::sample::select(vec![
+        "a",
+        "\r\n0\r\n\r\n",
+        "0\r\n\r\nGET /no HTTP/1.1\r\nHost: h\r\n\r\n",
+        "\"?\" ffff\r\n",
+    ]);
+    let rest = prop::sample::select(vec!["", " ", "\t ", ";", ";x", " ; x=\"0;1\"", ";\t5"]);
+    (data, 1usize..40, "0{0,20}", rest, any::<bool>()).prop_map(
+        |(data, times, zeros, rest, upper)| {
+            let data = data.repeat(times);
+            let size = format!("{:x}", data.len());
+            let size = if upper { size.to_uppercase() } else { size };
+            (format!("{zeros}{size}{rest}\r\n{data}\r\n"), data)
+        },
+    )
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// However a body is chunked and cut, the request behind it is looked at like any other: its quoted query would else
+    /// be refused.
+    #[test]
+    fn a_chunked_body_ends_where_it_ends(
+        chunks in prop::collection::vec(any_chunk(), 0..6),
+        last in prop::sample::select(vec!["0\r\n", "000 \r\n", "0;x\r\n", "0\r\nX: 5\r\nY: z\r\n"]),
+        cuts in prop::collection::vec(1usize..300, 0..8),
+    ) {
+        let (written, data): (Vec<_>, Vec<_>) = chunks.into_iter().unzip();
+        let sent = format!(
+            "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n{}{last}\r\n{}",
+            written.concat(), get("/i?s=[\"A\"]"),
+        );
+        let site = defaults();
+        let mut client = site.client();
+        let mut rest = sent.as_bytes();
+        for cut in cuts.into_iter().chain([sent.len()]) {
+            let (piece, behind) = rest.split_at(cut.min(rest.len()));
+            client.send(piece);
+            rest = behind;
+        }
+        prop_assert_eq!(client.answer().body, format!("POST /a q= h=- b={}", data.concat()));
+        prop_assert_eq!(client.answer().body, "GET /i q=s=[\"A\"] h=- b=");
+    }
 
     /// Whatever comes in, the connection ends or answers, and the front goes on.
     #[test]
