@@ -181,7 +181,8 @@ impl Views {
     /// What a reader waits for before he is shown what is there: for what is in doubt of him, and while the engine is
     /// away for all that it had appended, whoever's it is. Another adapter may have told him that nobody knows of it,
     /// or this one before it was started again. `owner` tells who he is, if he is anybody, and is asked only if there
-    /// is anything to be waited for. An engine that is away is waited for until it has been so for `patience`.
+    /// is anything to be waited for. An engine that is away is waited for until it has been so for `patience`. Beside one
+    /// whose log has failed nobody waits: it brings nothing more to disk.
     #[must_use]
     pub fn awaited(
         &self,
@@ -189,7 +190,7 @@ impl Views {
         patience: Duration,
     ) -> Option<Unsettled> {
         let left_behind = self.left_behind(patience);
-        if left_behind.is_none() && !self.doubts.any() {
+        if left_behind.is_none() && (!self.doubts.any() || self.is_beside_failed_log()) {
             return None;
         }
         let own = self.unsettled(owner()?);

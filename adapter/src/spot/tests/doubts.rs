@@ -117,7 +117,7 @@ fn what_an_engine_that_is_away_had_appended_is_waited_for_by_every_account() {
 /// that nobody knows of is told so again.
 #[test]
 fn beside_a_failed_log_what_is_not_on_disk_is_denied_at_once_but_to_whom_it_is_in_doubt() {
-    let site = Site::with(Log::venue(), SpotConfig { deadline: Duration::ZERO, ..config() });
+    let site = Site::new(Log::venue());
     site.has_failed.store(true, Ordering::SeqCst);
     in_doubt(&site, Doubt::Timeout);
     let own = site.reply(site.signed(Get, "order", LOOK));
