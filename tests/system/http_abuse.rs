@@ -115,6 +115,12 @@ fn odd_requests_get_their_own_answers() {
         ),
         ("TRACE", line("TRACE /api/v3/ping HTTP/1.1"), 405, -1020),
         ("CONNECT", line("CONNECT localhost:80 HTTP/1.1"), 405, -1020),
+        (
+            "a method of no use, and quotes",
+            line("PROPFIND /api/v3/exchangeInfo?symbols=[\"BTCUSDT\"] HTTP/1.1"),
+            405,
+            -1020,
+        ),
         ("a method in lower case", line("get /api/v3/ping HTTP/1.1"), 405, -1020),
         ("a method that is not the path's", line("PUT /api/v3/order HTTP/1.1"), 405, -1020),
         ("HTTP/2", line("PRI * HTTP/2.0"), 400, -1000),
