@@ -190,7 +190,9 @@ impl Views {
         patience: Duration,
     ) -> Option<Unsettled> {
         let left_behind = self.left_behind(patience);
-        if left_behind.is_none() && (!self.doubts.any() || self.is_beside_failed_log()) {
+        if left_behind.is_none()
+            && (!self.doubts.any(self.reached()) || self.is_beside_failed_log())
+        {
             return None;
         }
         let own = self.unsettled(owner()?);
@@ -210,8 +212,10 @@ impl Views {
         if self.reached() >= appended || !self.is_beside_failed_log() {
             return Some(appended);
         }
-        let is_in_doubt =
-            || self.doubts.any() && owner.is_some_and(|one| self.unsettled(one).is_some());
+        let is_in_doubt = || {
+            self.doubts.any(self.reached())
+                && owner.is_some_and(|one| self.unsettled(one).is_some())
+        };
         // Looked at behind the failure: it moves no more.
         let on_disk = self.current();
         if on_disk < appended && is_in_doubt() { None } else { Some(appended.min(on_disk)) }
@@ -558,7 +562,7 @@ mod tests {
         assert_eq!(views.unsettled(owner).map(|one| one.position), Some(Position(50)));
         views.move_to(Position(50));
         assert_eq!(views.unsettled(owner), None);
-        assert!(!views.doubts.any());
+        assert!(!views.doubts.any(views.reached()));
     }
 
     #[test]

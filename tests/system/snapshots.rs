@@ -6,6 +6,7 @@ use super::log_tools::log;
 use super::process::{Process, eventually, is_alive, processes_on};
 use super::readers::Load;
 use super::venue::{Part, UNLIMITED, Venue, borrowed};
+use crate::patience::Wait;
 use rustix::process::Signal;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -141,7 +142,9 @@ fn making_a_snapshot_may_be_killed_at_any_moment() {
         };
         let mut looks = if round % 3 == 0 { round * 40 } else { u32::MAX };
         let mut writes = false;
+        let wait = Wait::begin();
         while !writes && looks > 0 && is_alive(maker.pid()) {
+            wait.go_on("nothing is written");
             looks -= 1;
             writes = is_writing();
         }

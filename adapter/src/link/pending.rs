@@ -147,10 +147,10 @@ impl<T: Traffic> Pending<T> {
         // Decided before now, so that it is ahead by this at the least.
         let ahead = reply.envelope.time_ns.saturating_sub(unix_ns());
         self.ahead_ns.store(ahead, Ordering::Relaxed);
-        let Some(mut command) = self.table().commands.remove(&correlation) else { return };
         let Some(terminal) = event.ok().and_then(T::terminal) else {
-            return command.end(Outcome::Unknown(Doubt::UnexpectedReply));
+            return self.end_in_doubt(correlation);
         };
+        let Some(mut command) = self.table().commands.remove(&correlation) else { return };
         let decision = Decision {
             position: reply.envelope.position,
             time_ns: reply.envelope.time_ns,
@@ -158,6 +158,15 @@ impl<T: Traffic> Pending<T> {
             terminal,
         };
         command.end(Outcome::from(decision));
+    }
+
+    /// Ends a command whose reply tells nothing. As long as its doubt is not noted it is under way, so that nobody finds
+    /// neither.
+    fn end_in_doubt(&self, correlation: u64) {
+        let done = self.table().commands.get_mut(&correlation).and_then(|one| one.done.take());
+        answer(done, Outcome::Unknown(Doubt::UnexpectedReply));
+        let ended = self.table().commands.remove(&correlation);
+        tell(ended.map(|command| command.ended).unwrap_or_default(), true);
     }
 
     /// Gives up on commands whose deadline is not after `now`, and on those that wait for what becomes of one. What was
@@ -187,13 +196,13 @@ impl<T: Traffic> Pending<T> {
 
     /// Nothing that was sent is taken by an engine any more, or, unless it `has_ended`, nobody here will know of it. The
     /// next engine's clock may be right: an order that is refused for another's does less harm than one that is taken
-    /// behind its time.
+    /// behind its time. As long as its doubt is not noted a command is under way, so that nobody finds neither.
     pub(super) fn lose(&self, has_ended: bool) {
         self.ahead_ns.store(0, Ordering::Relaxed);
+        self.doubt();
         let lost = std::mem::take(&mut self.table().commands);
-        for Command { done, ended, .. } in lost.into_values() {
-            answer(done, Outcome::Unknown(Doubt::ConnectionLost));
-            tell(ended, has_ended);
+        for command in lost.into_values() {
+            tell(command.ended, has_ended);
         }
     }
 

@@ -467,6 +467,32 @@ fn writes_to_disk_wake_nobody_while_a_worker_is_awake_or_nothing_waits_for_them(
     assert_eq!(look(), deaf, "nothing waits any more");
 }
 
+/// Who looks first for what is under way and then for what is in doubt finds one of them at any moment.
+#[test]
+fn a_command_is_under_way_until_it_is_known_that_nobody_knows_of_it() {
+    let (_, replies, engine) = connection(None);
+    let (watch, pending) = (Watch::default(), Arc::new(Pending::<Orders>::default()));
+    watch.set(Some(Box::new(replies)));
+    let (sender, told) = mpsc::channel();
+    let register = || {
+        let (asked, sender) = (Arc::clone(&pending), sender.clone());
+        let done = Box::new(move |outcome| {
+            let under_way = asked.last_of(u64::MAX, &|key| key == KeyId(1));
+            sender.send((outcome, under_way)).unwrap();
+        });
+        pending.register(far(), KeyId(1), done)
+    };
+    let lost = register();
+    pending.lose(true);
+    let in_doubt = |doubt, command| (Outcome::Unknown(doubt), Some(command));
+    assert_eq!(told.try_recv().unwrap(), in_doubt(Doubt::ConnectionLost, lost));
+    let senseless = register();
+    engine.reply(senseless, ENVELOPE_TERMINAL, Event::Trade(&Trade::default()));
+    watch.look(&pending).unwrap();
+    assert_eq!(told.try_recv().unwrap(), in_doubt(Doubt::UnexpectedReply, senseless));
+    assert_eq!(pending.last_of(u64::MAX, &|_| true), None);
+}
+
 #[test]
 fn who_asks_what_a_key_has_under_way_hears_of_its_end_however_it_ends() {
     let site = Site::start();

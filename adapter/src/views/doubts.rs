@@ -4,7 +4,7 @@
 //! everybody's while the engine is away ([`super::Views::awaited`]).
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -53,8 +53,8 @@ impl Unsettled {
 #[derive(Debug, Default)]
 pub(super) struct Doubts {
     by_owner: Mutex<HashMap<Owner, Unsettled>>,
-    /// There may be one: spares all others the lock.
-    any: AtomicBool,
+    /// No doubt is of anything behind this position: spares the lock where the views are there.
+    highest: AtomicU64,
 }
 
 impl Doubts {
@@ -68,7 +68,7 @@ impl Doubts {
         }
         let kept = by_owner.entry(owner).or_insert(unsettled);
         *kept = kept.and(unsettled);
-        self.any.store(true, Ordering::Release);
+        self.highest.fetch_max(unsettled.position.0, Ordering::Release);
     }
 
     pub(super) fn of(&self, owner: Owner, reached: Position) -> Option<Unsettled> {
@@ -78,19 +78,21 @@ impl Doubts {
             return Some(found);
         }
         by_owner.remove(&owner);
-        self.any.store(!by_owner.is_empty(), Ordering::Release);
         None
     }
 
-    pub(super) fn any(&self) -> bool {
-        self.any.load(Ordering::Acquire)
+    /// False when the views hold everything that is in doubt of anybody.
+    pub(super) fn any(&self, reached: Position) -> bool {
+        self.highest.load(Ordering::Acquire) > reached.0
     }
 
     /// The log of the engine that runs now went up to `end` when it began: what is not below that was not done.
     pub(super) fn end_at(&self, end: Position) {
-        for one in self.lock().values_mut() {
+        let mut by_owner = self.lock();
+        for one in by_owner.values_mut() {
             one.position = one.position.min(end);
         }
+        self.highest.fetch_min(end.0, Ordering::Release);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Owner, Unsettled>> {
@@ -116,7 +118,7 @@ mod tests {
     fn a_doubt_ends_where_all_is_known_and_is_its_owners_alone() {
         let doubts = Doubts::default();
         doubts.add(ONE, unsettled(50), Position(50));
-        assert!(!doubts.any(), "it is known already");
+        assert!(!doubts.any(Position(50)), "it is known already");
         doubts.add(ONE, unsettled(70), Position(50));
         doubts.add(ONE, unsettled(60), Position(50));
         let other = Owner::User([7; 12]);
@@ -125,9 +127,9 @@ mod tests {
         assert_eq!(position(&doubts, Owner::Account(AccountId(2)), 0), None);
         assert_eq!(position(&doubts, ONE, 70), None);
         assert_eq!(position(&doubts, ONE, 0), None, "for good");
-        assert!(doubts.any());
+        // Also if he never asks.
+        assert!(doubts.any(Position(79)) && !doubts.any(Position(80)));
         assert_eq!(position(&doubts, other, 80), None);
-        assert!(!doubts.any());
     }
 
     #[test]
@@ -136,6 +138,7 @@ mod tests {
         doubts.add(ONE, unsettled(70), Position(50));
         doubts.end_at(Position(64));
         assert_eq!(position(&doubts, ONE, 63), Some(64));
+        assert!(doubts.any(Position(63)) && !doubts.any(Position(64)));
         doubts.end_at(Position(90));
         assert_eq!(position(&doubts, ONE, 64), None);
     }

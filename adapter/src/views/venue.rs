@@ -105,8 +105,8 @@ pub struct Venue {
 }
 
 impl Venue {
-    /// Another number after each change of a definition, books not counted, that no other venue of this process has or
-    /// had: of two venues with the same one all definitions are the same.
+    /// Another number after each change of a definition, books not counted: of two venues of this process with the same
+    /// one all definitions are the same.
     #[must_use]
     pub const fn edition(&self) -> u64 {
         self.edition

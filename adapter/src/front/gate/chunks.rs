@@ -1,9 +1,9 @@
 //! Follows a chunked body through the gate, so that the data of a chunk, which may be all of the body, goes to
 //! hyper in one piece. Byte by byte each of its bytes would be a frame, a wake and a poll of its own.
 //!
-//! Where the body ends remains for hyper to say. All that is decided here is that a line of the one form in which
-//! RFC 9112 §7.1 and hyper agree on a size is followed by so many bytes of data and a line end. Around any
-//! other line, and behind the last chunk, nothing is opened but the next byte.
+//! Where the body ends remains for hyper to say. All that is decided here is that a line of a form that hyper reads as
+//! a size (RFC 9112 §7.1, and blanks behind the digits) is followed by so many bytes of data and a line end. Around
+//! any other line, and behind the last chunk, nothing is opened but the next byte.
 
 /// Bytes that a body may have besides its data, however short that is.
 const FRAMING_FREE: usize = 8192;
