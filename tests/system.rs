@@ -17,6 +17,7 @@ mod system {
     mod bounded_work;
     mod cancels;
     mod contract;
+    mod copies;
     mod crash;
     mod crowds;
     mod definition;
