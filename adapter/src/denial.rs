@@ -20,8 +20,8 @@ pub(crate) enum Denial {
 
 impl Denial {
     /// For what the views do not show. A command of the owner's that is under way may be carried out yet, also one
-    /// whose client has gone, or was told that nobody knows of it: an engine that hangs may go on at any moment. Of
-    /// those, which are the ones of which `is_own` says so, the link's are looked at with numbers up to `last`.
+    /// whose client has gone, or was told that nobody knows of it: an engine that hangs may go on at any moment.
+    /// `is_own` says whether one of the link's commands is the owner's; looked at are those with numbers up to `last`.
     pub(crate) fn of<T: Traffic>(
         (views, engine): (&Views, &dyn Submit<T>),
         owner: Option<Owner>,

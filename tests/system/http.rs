@@ -52,6 +52,11 @@ pub(crate) fn now_ms() -> i128 {
     now.as_millis().try_into().expect("a time of this age")
 }
 
+/// The day by which orders are counted, in days since the epoch.
+pub(crate) fn today() -> i128 {
+    now_ms() / 86_400_000
+}
+
 /// A request, every part as it is to be sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {

@@ -1,7 +1,7 @@
 //! What needs no signature, and what every reply carries: connectivity, time, exchange information,
 //! depth, weights, order counts, rate limits and the header prefix.
 
-use super::http::{Http, Request, Response, now_ms};
+use super::http::{Http, Request, Response, today};
 use super::json::Json;
 use super::trader::levels;
 use super::units::WHOLE;
@@ -281,13 +281,12 @@ fn accepted_orders_carry_the_accounts_order_counts() {
     let venue = Venue::up(&[]);
     let (mut a, mut b) = (venue.a(), venue.b());
     let order = "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=1&price=50000";
-    let day = || now_ms() / 86_400_000;
-    let begun_on = day();
+    let begun_on = today();
     for number in 1..=3 {
         let accepted = a.call("POST", "/api/v3/order", order);
         accepted.ok();
         let in_a_day = accepted.number("X-SVC-ORDER-COUNT-1D");
-        assert!(in_a_day == number || day() != begun_on, "{in_a_day}");
+        assert!(in_a_day == number || today() != begun_on, "{in_a_day}");
         let in_ten_seconds = accepted.number("X-SVC-ORDER-COUNT-10S");
         assert!((1..=number).contains(&in_ten_seconds), "{in_ten_seconds}");
     }

@@ -5,7 +5,7 @@
 //! `TOUCHLINE_CALLS=20000` makes a long run; `TOUCHLINE_SEED=N` repeats one that failed.
 
 use super::book_model::{Book, Fill, Kind, Order, Placement, Side};
-use super::http::Response;
+use super::http::{Response, today};
 use super::json::Json;
 use super::random::Random;
 use super::trader::{Balances, Trader, levels};
@@ -17,8 +17,6 @@ const CALLS: u64 = 1500;
 
 /// Names that orders are given: few, so that they meet again.
 const NAMES: u64 = 8;
-
-const DAY_MS: i128 = 86_400_000;
 
 /// What the venue must be like.
 struct Model {
@@ -227,7 +225,7 @@ impl Run {
 
     /// The counts of a day begin anew with the next one.
     fn is_first_day(&self) -> bool {
-        super::http::now_ms() / DAY_MS == self.begun_on
+        today() == self.begun_on
     }
 
     fn test(&mut self, account: usize) {
@@ -375,7 +373,7 @@ fn every_answer_is_what_a_naive_model_says() {
         accepted: [0, 0],
         funds,
     };
-    let begun_on = super::http::now_ms() / DAY_MS;
+    let begun_on = today();
     let mut run = Run { random: Random::new(seed), traders, model, begun_on };
     for _ in 0..calls {
         run.step();

@@ -174,13 +174,11 @@ fn the_core_is_deterministic_by_construction() {
     assert!(lines * 4 > of_all * 3, "only {lines} lines of {of_all} looked at");
 }
 
-/// True when `line` contains `word` as a whole word.
+/// True when `line` contains `word` where no longer name goes on in front of it.
 fn words(line: &str, word: &str) -> bool {
-    let goes_on = |letter: char| letter.is_alphanumeric() || letter == '_';
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back();
-        let behind = line[at + word.len()..].chars().next();
-        !before.is_some_and(goes_on) && !behind.is_some_and(goes_on)
+        !before.is_some_and(|letter| letter.is_alphanumeric() || letter == '_')
     })
 }
 

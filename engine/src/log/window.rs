@@ -154,11 +154,11 @@ impl Tail {
         let offset =
             if ahead < self.mapping.bytes() { ahead } else { ahead - self.mapping.bytes() };
         let pointer = self.mapping.pointer_at(offset, length);
+        // Readers map the file for themselves, copy words of it atomically, and throw away what was overtaken.
         // SAFETY: `pointer` is good for `length` bytes, which `self.mapping` keeps mapped. No other reference to
         // them exists by it: the body touches only positions below the `appended` it has loaded, at most `start`, and
         // from `prepared` on, at least `end`; modulo W these never meet [start, end), because its lowest position is
         // `prepared` - W and it gives up a segment before the tail can count it in `end`. Own references borrow `self`.
-        // Readers map the file for themselves, copy words of it atomically, and throw away what was overtaken.
         unsafe { slice::from_raw_parts_mut(pointer, length as usize) }
     }
 
