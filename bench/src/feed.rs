@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::cores::Pinned;
 use crate::engine::EngineOptions;
+use crate::goal::{Compared, Goal};
 use crate::latency::{Percentiles, duration, median, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::rtt::wait_name;
@@ -34,6 +35,15 @@ const FILLINGS: u32 = 50;
 /// With less than so many percent of the messages read by the end of what is timed, the cost of readers is not told:
 /// some of it came later.
 const LEAST_READ: u64 = 50;
+
+/// What a command may cost with readers, to what it costs without, in hundredths; and of how many blocks of each kind at
+/// least that is told.
+const TO_NO_READER: u64 = 110;
+const LEAST_BLOCKS: usize = 9;
+
+/// Said in the place of a verdict.
+const TOO_LATE: &str = "read too late to tell";
+const TOO_FEW: &str = "too few blocks";
 
 /// What is to be measured.
 #[derive(Clone, Debug)]
@@ -68,6 +78,8 @@ pub struct FeedReport {
     /// Messages that were read while commands were timed, to those that came meanwhile, in percent, 100 at the most, in
     /// [`READERS`]' order; 100 where there are no readers.
     pub read_percent: [u64; 4],
+    /// What is to be reached.
+    pub goals: Vec<Goal>,
     /// How the lag's two sides wait.
     pub wait: &'static str,
     /// Order to reply, and to its message, over shared memory and over TCP.
@@ -105,9 +117,29 @@ pub fn run(options: &FeedOptions) -> Result<FeedReport> {
             .map(|kind| median_ratio(blocks.iter().map(|block| (block[kind], block[1])))),
         missed,
         read_percent,
+        goals: goals(&blocks, &read_percent),
         wait: wait_name(options.engine.wait),
         lag,
     })
+}
+
+fn goals(blocks: &[[u64; 4]], read_percent: &[u64; 4]) -> Vec<Goal> {
+    let of_kind = |(kind, readers): (usize, Option<usize>)| {
+        let readers = readers.filter(|&readers| readers > 0)?;
+        // A thousand commands took as many ns as each took thousandths.
+        let thousandths = |ns| format!("{}.{} ns", ns / 1000, ns % 1000 / 100);
+        let pairs = blocks.iter().map(|block| (block[kind], block[1]));
+        let goal = Compared::beside(pairs, &thousandths)
+            .at_most(format!("a command, {readers} reader(s), to none"), TO_NO_READER);
+        Some(if read_percent[kind] < LEAST_READ {
+            goal.without_verdict(TOO_LATE)
+        } else if blocks.len() < LEAST_BLOCKS {
+            goal.without_verdict(TOO_FEW)
+        } else {
+            goal
+        })
+    };
+    READERS.into_iter().enumerate().filter_map(of_kind).collect()
 }
 
 /// What came of the blocks.
@@ -167,6 +199,7 @@ impl FeedReport {
                 if self.read_percent[kind] < LEAST_READ { ": too late to tell" } else { "" },
             );
         }
+        text.push_str(&Goal::lines(&self.goals));
         let _infallible = writeln!(
             text,
             "\nmessages that readers missed: {}\n\none order at a time, waiting {}, from when it was \
@@ -186,5 +219,23 @@ impl FeedReport {
             let _infallible = writeln!(text, "{name:<34}{}", percentiles.columns());
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_are_judged_by_what_they_cost_if_they_read_in_time_and_often_enough() {
+        let blocks = |count, eight| vec![[1, 100_000, 110_000, eight]; count];
+        let told = |blocks: &[[u64; 4]], percent| -> Vec<_> {
+            let goals = goals(blocks, &[100, 100, percent, 100]);
+            goals.into_iter().map(|goal| (goal.reached, goal.untold)).collect()
+        };
+        let (yes, no) = ((Some(true), None), (Some(false), None));
+        assert_eq!(told(&blocks(9, 110_001), 50), [yes, no]);
+        assert_eq!(told(&blocks(9, 110_000), 49), [(None, Some(TOO_LATE)), yes]);
+        assert_eq!(told(&blocks(8, 1), 50), [(None, Some(TOO_FEW)); 2]);
     }
 }

@@ -1,10 +1,11 @@
 //! A ratio that is to be reached, and its line in a report. Called by the reports.
 
 use std::cmp::Ordering;
+use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::latency::{median_ratio, ratio};
+use crate::latency::{median, median_ratio, ratio};
 
 /// A ratio with its bound.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -77,15 +78,27 @@ impl Goal {
         Self { reached: None, untold: Some(why), ..self }
     }
 
-    /// The heading of [`line`](Self::line).
+    /// An empty line, the heading, and a line of each; nothing of none.
     #[must_use]
-    pub fn heading() -> String {
+    pub fn lines(goals: &[Self]) -> String {
+        let mut text = String::new();
+        if !goals.is_empty() {
+            // Writing to a String cannot fail.
+            let _infallible = writeln!(text, "\n{}", Self::heading());
+        }
+        for goal in goals {
+            let _infallible = writeln!(text, "{}", goal.line());
+        }
+        text
+    }
+
+    /// The heading of [`line`](Self::line).
+    fn heading() -> String {
         format!("{:<43}{:>13}{:>15}{:>8}   goal", "", "figure", "beside", "ratio")
     }
 
     /// One line, without an end.
-    #[must_use]
-    pub fn line(&self) -> String {
+    fn line(&self) -> String {
         let Self { name, figure, beside, .. } = self;
         let sign = if self.at_most { "<=" } else { ">=" };
         let or = self.or.map(|or| format!(" or {or}")).unwrap_or_default();
@@ -96,6 +109,76 @@ impl Goal {
         };
         let [ratio, bound] = [self.ratio, self.bound].map(|hundredths| ratio(hundredths, 100));
         format!("{name:<43}{figure:>13}{beside:>15}{ratio:>8}   {sign} {bound}{or}: {outcome}")
+    }
+}
+
+/// A figure of each run with what was measured beside it, or with what it may be, and how both are shown.
+pub(crate) struct Compared<'show> {
+    pairs: Vec<(u64, u64)>,
+    show: &'show dyn Fn(u64) -> String,
+}
+
+impl<'show> Compared<'show> {
+    /// Each figure, and what was measured beside it.
+    pub(crate) fn beside(
+        pairs: impl IntoIterator<Item = (u64, u64)>,
+        show: &'show dyn Fn(u64) -> String,
+    ) -> Self {
+        Self { pairs: pairs.into_iter().collect(), show }
+    }
+
+    /// Of far percentiles; nothing is compared unless every run has both.
+    pub(crate) fn far(
+        pairs: impl IntoIterator<Item = (Option<u64>, Option<u64>)>,
+        show: &'show dyn Fn(u64) -> String,
+    ) -> Self {
+        let pairs: Option<Vec<_>> =
+            pairs.into_iter().map(|(figure, beside)| figure.zip(beside)).collect();
+        Self { pairs: pairs.unwrap_or_default(), show }
+    }
+
+    /// Each figure, and a bound of its own: the ratio that is shown is to that, and 100 hundredths of it are allowed.
+    pub(crate) fn to_bound(
+        figures: impl IntoIterator<Item = u64>,
+        bound: u64,
+        show: &'show dyn Fn(u64) -> String,
+    ) -> Self {
+        Self::beside(figures.into_iter().map(|figure| (figure, bound)), show)
+    }
+
+    /// The median ratio may be at most so many hundredths.
+    pub(crate) fn at_most(&self, name: impl Into<String>, bound: u64) -> Goal {
+        Goal::at_most(name.into(), self.figures(), &self.pairs, bound)
+    }
+
+    /// The median ratio is to be at least so many hundredths.
+    pub(crate) fn at_least(&self, name: impl Into<String>, bound: u64) -> Goal {
+        Goal::at_least(name.into(), self.figures(), &self.pairs, bound)
+    }
+
+    /// As [`at_least`](Self::at_least); a figure of its own reaches the goal as well.
+    pub(crate) fn at_least_or(
+        &self,
+        name: impl Into<String>,
+        bound: u64,
+        (or, enough): (&'static str, u64),
+    ) -> Goal {
+        let is_there = median(self.pairs.iter().map(|pair| pair.0)) >= enough;
+        self.at_least(name, bound).or(or, is_there)
+    }
+
+    /// How the median ratio stands to so many hundredths; none if nothing is compared.
+    pub(crate) fn median_to(&self, bound: u64) -> Option<Ordering> {
+        median_to(&self.pairs, bound)
+    }
+
+    /// The medians, as they are shown; dashes of nothing.
+    fn figures(&self) -> [String; 2] {
+        if self.pairs.is_empty() {
+            return ["-", "-"].map(str::to_owned);
+        }
+        let (figures, beside): (Vec<_>, Vec<_>) = self.pairs.iter().copied().unzip();
+        [figures, beside].map(|values| (self.show)(median(values)))
     }
 }
 

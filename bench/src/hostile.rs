@@ -8,6 +8,7 @@
 //! thread that computes; what of it the kernel and the vandal's own thread cost, and no engine, by the same
 //! harm done elsewhere.
 
+mod goals;
 mod plain;
 mod vandal;
 
@@ -21,10 +22,12 @@ use touchline_protocol::client::Endpoint;
 
 use crate::cores::Pinned;
 use crate::engine::{Engine, EngineOptions};
+use crate::goal::Goal;
 use crate::latency::{Distribution, Percentiles, duration, hundredths, median, median_far_ratio};
 use crate::machine::{Machine, nanoseconds};
 use crate::rtt::{Trader, wait_name};
 use crate::scratch::Scratch;
+use goals::goals;
 use plain::PlainServer;
 use vandal::{Beside, Targets, Vandal};
 
@@ -156,6 +159,8 @@ pub struct HostileReport {
     pub p50_to_busy: [[Option<u64>; KINDS.len()]; 2],
     /// p50 and p99 beside each vandal at the engine to those beside the same one elsewhere, likewise.
     pub to_elsewhere: [[[Option<u64>; 2]; VANDALS.len()]; 2],
+    /// What is to be reached.
+    pub goals: Vec<Goal>,
 }
 
 /// Measures.
@@ -211,6 +216,7 @@ pub fn run(options: &HostileOptions) -> Result<HostileReport> {
                 ]
             })
         }),
+        goals: goals(&runs),
         runs,
     })
 }
@@ -311,6 +317,7 @@ impl HostileReport {
                     writeln!(text, "{vandal} at the engine to elsewhere: p50 {p50}, p99 {p99}");
             }
         }
+        text.push_str(&Goal::lines(&self.goals));
         text
     }
 }

@@ -125,6 +125,7 @@ pub fn run(options: &JobsOptions) -> Result<JobsReport> {
     let engine_bytes = Used::by(&running)?.since(of_engine, options.all_jobs()).engine_memory;
     running.stop()?;
     let starts = venue.time_starts()?;
+    let rate_per_adapter_core = 1_000_000_000 / each.adapter_cpu.max(1);
     Ok(JobsReport {
         machine: Machine::here(),
         scratch: Scratch::of(&options.scratch)?,
@@ -134,11 +135,12 @@ pub fn run(options: &JobsOptions) -> Result<JobsReport> {
         rate: outcome.rate(),
         adapter_cpu_ns: each.adapter_cpu,
         engine_cpu_ns: each.engine_cpu,
-        rate_per_adapter_core: 1_000_000_000 / each.adapter_cpu.max(1),
+        rate_per_adapter_core,
         latency: outcome.latency.percentiles(),
         adapter_bytes: each.adapter_memory,
         engine_bytes,
         list,
         starts,
+        goals: report::goals(rate_per_adapter_core, engine_bytes),
     })
 }

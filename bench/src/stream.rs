@@ -16,6 +16,7 @@ use serde::Serialize;
 use touchline_protocol::message::command::{LOGON_BRIEF, LOGON_TERSE};
 
 use crate::engine::EngineOptions;
+use crate::goal::{Compared, Goal};
 use crate::latency::{median, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::rtt::wait_name;
@@ -31,6 +32,13 @@ others are measured. Neither core nor session is timed before it has done 65,536
 
 /// Blocks of each kind per run.
 const BLOCKS: u64 = 5;
+
+/// Commands of a session to those of the core alone, and our ring's messages to the bare one's, in hundredths.
+const TO_CORE: u64 = 60;
+const TO_BARE: u64 = 60;
+
+/// What a message through our ring may take, tenths of ns.
+const MESSAGE_TENTHS: u64 = 70;
 
 /// What is to be measured.
 #[derive(Clone, Debug)]
@@ -90,6 +98,8 @@ pub struct StreamReport {
     pub brief_to_core: u64,
     /// The same of the terse session.
     pub terse_to_core: u64,
+    /// What is to be reached.
+    pub goals: Vec<Goal>,
 }
 
 /// Measures.
@@ -122,8 +132,35 @@ pub fn run(options: &StreamOptions) -> Result<StreamReport> {
         session_to_core: to_core(|run| run.session_per_second),
         brief_to_core: to_core(|run| run.brief_per_second),
         terse_to_core: to_core(|run| run.terse_per_second),
+        goals: goals(&runs),
         runs,
     })
+}
+
+fn goals(runs: &[Run]) -> Vec<Goal> {
+    let of = |field: fn(&Run) -> u64| runs.iter().map(field);
+    let millions =
+        |per_second| format!("{}.{:02} M/s", per_second / 1_000_000, per_second / 10_000 % 100);
+    let to_core = |name: &str, field: fn(&Run) -> u64| {
+        let pairs = runs.iter().map(|run| (field(run), run.core_per_second));
+        Compared::beside(pairs, &millions).at_least(name, TO_CORE)
+    };
+    // Messages per second are compared, and shown is what each takes.
+    let [ring, bare] = [of(|run| run.ring_tenths), of(|run| run.bare_tenths)];
+    let figures = [median(ring.clone()), median(bare.clone())].map(tenths);
+    let pairs: Vec<_> = bare.zip(ring.clone()).collect();
+    vec![
+        to_core("session told all, to the core alone", |run| run.session_per_second),
+        to_core("brief session, to the core alone", |run| run.brief_per_second),
+        to_core("terse session, to the core alone", |run| run.terse_per_second),
+        Goal::at_least("ring's speed, to the bare ring's".to_owned(), figures, &pairs, TO_BARE),
+        Compared::to_bound(ring, MESSAGE_TENTHS, &tenths)
+            .at_most("a message through the ring", 100),
+    ]
+}
+
+fn tenths(tenths: u64) -> String {
+    format!("{}.{} ns", tenths / 10, tenths % 10)
 }
 
 fn one_run(options: &StreamOptions) -> Result<Run> {
@@ -181,7 +218,6 @@ impl fmt::Display for StreamReport {
             self.wait,
         )?;
         writeln!(text, "machine: {}\nscratch: {}\n", self.machine.line(), self.scratch.line())?;
-        let tenths = |value: u64| format!("{}.{} ns", value / 10, value % 10);
         writeln!(text, "bare ring, batches of 32      {:>14} per message", tenths(bare_tenths))?;
         writeln!(
             text,
@@ -199,6 +235,29 @@ impl fmt::Display for StreamReport {
             let to_core = ratio(to_core, 100);
             writeln!(text, "{name:<29} {per_second:>14} commands/s   {to_core} of the core alone")?;
         }
-        Ok(())
+        text.write_str(&Goal::lines(&self.goals))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quicker_ring_and_more_commands_reach_more() {
+        let run = |ring_tenths, terse_per_second| Run {
+            bare_tenths: 60,
+            ring_tenths,
+            core_per_second: 10_000_000,
+            session_per_second: 6_000_000,
+            brief_per_second: 5_999_999,
+            terse_per_second,
+        };
+        let told = |runs: &[Run]| goals(runs).into_iter().map(|goal| goal.reached).collect();
+        let is = |reached: [bool; 5]| reached.map(Some).to_vec();
+        let reached: Vec<_> = told(&[run(70, 9_000_000)]);
+        assert_eq!(reached, is([true, false, true, true, true]));
+        let reached: Vec<_> = told(&[run(101, 1), run(101, 1), run(1, 9_000_000)]);
+        assert_eq!(reached, is([true, false, false, false, false]));
     }
 }

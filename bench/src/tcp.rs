@@ -8,6 +8,7 @@
 //! an engine that is not measured is halted meanwhile, because it would take a core from what is.
 
 mod echo;
+mod goals;
 mod line;
 
 use std::fmt::Write as _;
@@ -22,11 +23,13 @@ use touchline_protocol::client::Endpoint;
 use touchline_protocol::wait::WaitStrategy;
 
 use crate::engine::{Engine, EngineOptions};
+use crate::goal::Goal;
 use crate::latency::{Distribution, Percentiles, hundredths, median, median_far_ratio, ratio};
 use crate::machine::{Machine, nanoseconds};
 use crate::rtt::wait_name;
 use crate::scratch::Scratch;
 use echo::{Echo, EchoKind};
+use goals::goals;
 use line::{EchoLine, OrderLine};
 
 /// Blocks of each kind per run.
@@ -83,6 +86,8 @@ pub struct TcpReport {
     pub idle_look: Vec<(&'static str, u64)>,
     /// Why io_uring is refused here, if it is: an engine that was told to take it has taken epoll.
     pub io_uring_refused: Option<String>,
+    /// What is to be reached.
+    pub goals: Vec<Goal>,
 }
 
 /// Measures.
@@ -102,8 +107,11 @@ pub fn run(options: &TcpOptions) -> Result<TcpReport> {
     };
     let kinds: [usize; 5] = std::array::from_fn(|kind| kind);
     let idle_look = idle_looks(options.runs)?;
+    let machine = Machine::here();
+    let io_uring_refused = host::try_io_uring().err().map(|error| error.to_string());
+    let goals = goals(&runs, &idle_look, (machine.cores, io_uring_refused.is_some()));
     Ok(TcpReport {
-        machine: Machine::here(),
+        machine,
         scratch: Scratch::of(&options.engine.scratch)?,
         wait: wait_name(options.engine.wait),
         messages: options.messages.div_ceil(BLOCKS).next_multiple_of(2) * BLOCKS,
@@ -114,7 +122,8 @@ pub fn run(options: &TcpOptions) -> Result<TcpReport> {
         p50_to_t2: kinds.map(p50_to(1)),
         p99_to_t2: kinds.map(|kind| of_runs(kind, 1, |one| one.p99)),
         idle_look,
-        io_uring_refused: host::try_io_uring().err().map(|error| error.to_string()),
+        io_uring_refused,
+        goals,
         runs,
     })
 }
@@ -258,6 +267,7 @@ impl TcpReport {
                 tenths % 10
             );
         }
+        text.push_str(&Goal::lines(&self.goals));
         text
     }
 }

@@ -36,6 +36,14 @@ fn found(what: &str, path: PathBuf) -> Option<PathBuf> {
     None
 }
 
+/// Which goals are judged, and which cannot be told.
+fn judged(report: &Value) -> (usize, usize) {
+    let goals = report["goals"].as_array().expect("goals");
+    let untold = goals.iter().filter(|goal| goal["reached"].is_null());
+    assert!(untold.clone().all(|goal| goal["untold"].is_string()), "{goals:#?}");
+    (goals.len() - untold.clone().count(), untold.count())
+}
+
 fn engine() -> Option<PathBuf> {
     let path = std::env::var_os("TOUCHLINE_ENGINE")
         .map_or_else(|| Path::new(BENCH).with_file_name("touchline"), PathBuf::from);
@@ -191,6 +199,7 @@ fn many_under_way_are_measured() {
         ] {
             assert!(report["median"][figure].as_u64().unwrap() > 0, "{figure}");
         }
+        assert_eq!(judged(&report), (5, 0));
     }
 }
 
@@ -215,6 +224,8 @@ fn round_trips_through_the_engine_are_measured() {
     let p50 = |kind: &str| report["median"][kind]["p50"].as_u64().unwrap();
     assert_eq!(report["ratios"]["order_to_ring"], median_ratio([(p50("order"), p50("ring"))]));
     assert_eq!(report["goals"], Value::Array(Vec::new()), "of what waits adaptively");
+    let hop = report["median"]["hop"]["p50"].as_u64().unwrap();
+    assert_eq!(report["hop_goal"]["reached"], hop <= 6_000, "{:#}", report["hop_goal"]);
     assert!(report["scratch"]["file_system"].is_string());
 }
 
@@ -233,6 +244,9 @@ fn orders_over_tcp_are_measured_beside_echoes() {
             assert_eq!(report[ratio][kind], median_ratio([(p50(kind), p50(beside))]), "{kind}");
         }
     }
+    let (judged, untold) = judged(&report);
+    // Those of p99 have nothing to tell, and with a third core there are two of T.
+    assert!(matches!(judged + untold, 6 | 8) && untold >= 2, "{:#}", report["goals"]);
 }
 
 #[test]
@@ -243,6 +257,11 @@ fn where_io_uring_is_refused_that_is_in_the_report_and_nothing_beside_it() {
         let report = json(&output);
         assert_eq!(output.status.code(), Some(0), "{report:#}");
         assert!(report["io_uring_refused"].is_string(), "{report:#}");
+        let goals = report["goals"].as_array().unwrap();
+        let of_io_uring =
+            goals.iter().filter(|goal| format!("{}", goal["name"]).contains("io_uring"));
+        assert!(of_io_uring.clone().count() >= 4, "{goals:#?}");
+        assert!(of_io_uring.clone().all(|goal| goal["reached"].is_null()), "{goals:#?}");
     });
 }
 
@@ -269,6 +288,8 @@ fn orders_over_rest_are_measured() {
         (Some(20), 2)
     );
     assert_eq!(crowd["with"]["count"], 200);
+    // Twenty are no crowd.
+    assert_eq!(judged(&report), (2, 2));
 }
 
 #[test]
@@ -284,6 +305,7 @@ fn orders_over_the_second_front_are_measured() {
         assert!(block["cpu_ns"].as_u64().unwrap() > 0, "{server}");
     }
     assert!(report["crowd"].is_null());
+    assert_eq!(judged(&report), (2, 0));
 }
 
 #[test]
@@ -299,6 +321,7 @@ fn jobs_are_measured() {
     assert_eq!(report["latency"]["count"], 500);
     // 2,000 jobs go before all others, in turns.
     assert_eq!(report["list"]["jobs"], 2_500 / 5 + 50);
+    assert_eq!(judged(&report), (2, 0));
     assert!(report["scratch"]["file_system"].is_string());
 }
 
@@ -317,6 +340,8 @@ fn the_feed_and_hostile_clients_are_measured() {
         assert!(report["ns_per_1000"][kind].as_u64().unwrap() > 0, "{report}");
         assert!((1..=100).contains(&report["read_percent"][kind].as_u64().unwrap()), "{report}");
     }
+    // Of three blocks.
+    assert_eq!(judged(&report), (0, 2));
     for carrier in ["memory", "tcp"] {
         let lag = &report["lag"][carrier];
         assert_eq!(lag["message"]["count"], 100);
@@ -328,6 +353,7 @@ fn the_feed_and_hostile_clients_are_measured() {
     let output = bench(&engine, &["hostile", "--runs", "1", "--messages", "100", "--json"]);
     let report = json(&output);
     assert!(output.status.success(), "{report}");
+    assert_eq!(judged(&report), (6, 0));
     for carrier in 0..2 {
         for kind in 0..7 {
             assert_eq!(report["median"][carrier][kind]["count"], 100, "{report}");

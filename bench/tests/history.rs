@@ -28,5 +28,10 @@ fn ingestion_and_pages_are_measured() {
         assert_eq!(kind["latency"]["count"], 8, "{kind}");
         assert!(kind["entries"].as_u64().unwrap() > 0, "{kind}");
     }
+    let goals = report["goals"].as_array().unwrap();
+    // Pages out of so few rows are not judged.
+    let (ingestion, pages) = goals.split_first().unwrap();
+    assert!(ingestion["reached"].is_boolean(), "{ingestion}");
+    assert!(!pages.is_empty() && pages.iter().all(|goal| goal["reached"].is_null()), "{goals:#?}");
     assert!(std::fs::read_dir(scratch.path()).unwrap().next().is_none());
 }

@@ -242,10 +242,7 @@ impl GrowthReport {
                 put(&mut text, format_args!("{size:>34} {whole:>10} {grown:>12} x"));
             }
         }
-        put(&mut text, format_args!("\n{}", Goal::heading()));
-        for goal in &self.goals {
-            put(&mut text, format_args!("{}", goal.line()));
-        }
+        text.push_str(&Goal::lines(&self.goals));
         text
     }
 }

@@ -183,12 +183,7 @@ impl CoreReport {
                 put(text, format_args!("  {:<22}{megabytes:>8} MB", engine.name()));
             }
         }
-        if !self.summary.goals.is_empty() {
-            put(text, format_args!("\n{}", Goal::heading()));
-            for goal in &self.summary.goals {
-                put(text, format_args!("{}", goal.line()));
-            }
-        }
+        text.push_str(&Goal::lines(&self.summary.goals));
         for skipped in &self.skipped {
             put(text, format_args!("\nskipped: {skipped}"));
         }

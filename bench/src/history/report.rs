@@ -5,7 +5,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::{Line, Pages};
-use crate::latency::Percentiles;
+use crate::goal::{Compared, Goal};
+use crate::latency::{Percentiles, duration};
 use crate::machine::Machine;
 use crate::scratch::Scratch;
 
@@ -28,6 +29,42 @@ pub struct HistoryReport {
     pub arrived: u64,
     /// How far the history was behind the log at the end, bytes of the log.
     pub lag_bytes: u64,
+    /// What is to be reached.
+    pub goals: Vec<Goal>,
+}
+
+/// Events per second that one core stores at least, whatever the store holds.
+const EVENTS_PER_SECOND: u64 = 200_000;
+
+/// What a page of so many entries may take, ns, p99, while so many events per second are due, out of so many rows.
+const PAGE_NS: u64 = 2_000_000;
+const ENTRIES: usize = 1_000;
+const DUE_PER_SECOND: u64 = 50_000;
+const ROWS: u64 = 3_000_000;
+
+/// Said in the place of a verdict.
+const TOO_FEW_ROWS: &str = "fewer than 3 M rows";
+const TOO_FEW_DUE: &str = "fewer than 50,000 events/s due";
+
+/// Of these lines of the ingestion, and of pages of a thousand entries.
+pub(super) fn goals(lines: &[Line], pages: &[Pages], due_per_second: u64) -> Vec<Goal> {
+    let slowest = lines.iter().map(|line| line.events_per_second).min();
+    let per_second = |events| format!("{events}/s");
+    let mut goals = vec![
+        Compared::to_bound(slowest, EVENTS_PER_SECOND, &per_second)
+            .at_least("events stored, in the slowest million rows", 100),
+    ];
+    let why = if lines.last().is_none_or(|line| line.rows < ROWS) {
+        Some(TOO_FEW_ROWS)
+    } else {
+        (due_per_second < DUE_PER_SECOND).then_some(TOO_FEW_DUE)
+    };
+    for page in pages.iter().filter(|page| page.entries >= ENTRIES) {
+        let goal = Compared::to_bound(page.latency.p99, PAGE_NS, &duration)
+            .at_most(format!("page, p99: {}", page.what), 100);
+        goals.push(why.map_or(goal.clone(), |why| goal.without_verdict(why)));
+    }
+    goals
 }
 
 impl fmt::Display for HistoryReport {
@@ -56,6 +93,35 @@ impl fmt::Display for HistoryReport {
         for pages in &self.pages {
             writeln!(out, "{:<26} {:>7} {}", pages.what, pages.entries, pages.latency.columns())?;
         }
-        writeln!(out, "\nhistory behind the log at the end: {} KiB", self.lag_bytes >> 10)
+        writeln!(out, "\nhistory behind the log at the end: {} KiB", self.lag_bytes >> 10)?;
+        out.write_str(&Goal::lines(&self.goals))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_out_of_a_full_store_are_judged_and_the_slowest_million() {
+        let line = |rows, events_per_second| Line { rows, events_per_second, ..Line::default() };
+        let page = |entries, p99| Pages {
+            what: "orders",
+            entries,
+            latency: Percentiles { p99: Some(p99), ..Percentiles::default() },
+        };
+        let pages = [page(999, 9_000_000), page(1_000, 2_000_000), page(1_000, 2_000_001)];
+        let told = |lines: &[Line], due| -> Vec<_> {
+            let goals = goals(lines, &pages, due);
+            goals.into_iter().map(|goal| (goal.reached, goal.untold)).collect()
+        };
+        let (yes, no) = ((Some(true), None), (Some(false), None));
+        let full = [line(1_000_000, 200_000), line(3_000_000, 900_000)];
+        assert_eq!(told(&full, 50_000), [yes, yes, no]);
+        let slow = [line(1_000_000, 900_000), line(3_000_000, 199_999)];
+        let untold = |why| (None, Some(why));
+        assert_eq!(told(&slow, 49_999), [no, untold(TOO_FEW_DUE), untold(TOO_FEW_DUE)]);
+        assert_eq!(told(&full[..1], 50_000), [yes, untold(TOO_FEW_ROWS), untold(TOO_FEW_ROWS)]);
+        assert_eq!(told(&[], 50_000)[0].0, None);
     }
 }

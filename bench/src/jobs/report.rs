@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use crate::goal::{Compared, Goal};
 use crate::latency::{Percentiles, duration};
 use crate::machine::Machine;
 use crate::scratch::Scratch;
@@ -36,6 +37,8 @@ pub struct JobsReport {
     pub list: Listed,
     /// How long starts take with all of it.
     pub starts: Starts,
+    /// What is to be reached.
+    pub goals: Vec<Goal>,
 }
 
 /// One long list as it was read.
@@ -64,6 +67,22 @@ pub struct Starts {
     pub adapter_from_history_ns: u64,
     /// The adapter, from the log alone.
     pub adapter_from_log_ns: u64,
+}
+
+/// Jobs that a second of the adapter's CPU makes at least, and bytes that the engine may keep for each.
+const RATE_PER_ADAPTER_CORE: u64 = 20_000;
+const ENGINE_BYTES: u64 = 400;
+
+/// Of what a second of the adapter's CPU makes, and of the engine's memory for each job.
+pub(super) fn goals(rate_per_adapter_core: u64, engine_bytes: u64) -> Vec<Goal> {
+    let per_second = |jobs| format!("{jobs}/s");
+    let bytes = |bytes| format!("{bytes} bytes");
+    vec![
+        Compared::to_bound([rate_per_adapter_core], RATE_PER_ADAPTER_CORE, &per_second)
+            .at_least("jobs of a second of the adapter's CPU", 100),
+        Compared::to_bound([engine_bytes], ENGINE_BYTES, &bytes)
+            .at_most("engine's memory for each job", 100),
+    ]
 }
 
 impl JobsReport {
@@ -108,6 +127,21 @@ impl JobsReport {
             "latency",
             self.latency.columns()
         );
+        text.push_str(&Goal::lines(&self.goals));
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_jobs_and_less_memory_reach_more() {
+        let reached = |rate, bytes| -> Vec<_> {
+            goals(rate, bytes).into_iter().map(|goal| goal.reached == Some(true)).collect()
+        };
+        assert_eq!(reached(20_000, 400), [true, true]);
+        assert_eq!(reached(19_999, 401), [false, false]);
     }
 }

@@ -72,18 +72,15 @@ impl LogReport {
     pub fn text(&self) -> String {
         let mut text = format!(
             "the log, segments of {} MiB: medians of {} round(s), ratios within a round\nmachine: \
-             {}\nscratch: {}\n\n{}\n",
+             {}\nscratch: {}\n{}",
             self.segment_bytes >> 20,
             self.rounds.len(),
             self.machine.line(),
             self.scratch.line(),
-            Goal::heading(),
+            Goal::lines(&self.goals),
         );
-        for goal in &self.goals {
-            // Writing to a String cannot fail.
-            let _infallible = writeln!(text, "{}", goal.line());
-        }
         if self.goals.iter().any(|goal| goal.untold == Some(IS_NOISE)) {
+            // Writing to a String cannot fail.
             let _infallible = writeln!(
                 text,
                 "{IS_NOISE}: with the disk held, the writer's p99.9 is more than {NOISE} times its p50"

@@ -5,9 +5,21 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::{Block, CROWD_SECONDS, CrowdRun, RestOptions, Run, SecondFront, median_block};
+use crate::goal::{Compared, Goal};
 use crate::latency::{Percentiles, duration, hundredths, median_far_ratio, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::scratch::Scratch;
+
+/// CPU time of an order to that of a constant answer, and p99 beside a crowd to that without, in hundredths.
+const CPU_TO_CONSTANT: u64 = 167;
+const P99_TO_WITHOUT: u64 = 200;
+
+/// Bytes that a connection of the crowd may take, and how many make a crowd.
+const BYTES_PER_CONNECTION: u64 = 64 << 10;
+const CROWD: usize = 5_000;
+
+/// Said in the place of a verdict.
+const NO_CROWD: &str = "fewer than 5,000 connections";
 
 /// CPU time per request to that of the constant answer in the same run, in hundredths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -55,6 +67,30 @@ impl Crowd {
             runs,
         })
     }
+
+    fn goals(&self) -> [Goal; 2] {
+        let p99 =
+            Compared::far(self.runs.iter().map(|run| (run.with.p99, run.without.p99)), &duration);
+        let bytes = |bytes| format!("{bytes} bytes");
+        let each = Compared::to_bound([self.bytes_per_connection], BYTES_PER_CONNECTION, &bytes);
+        let goals = [
+            p99.at_most("p99 beside idle connections, to without", P99_TO_WITHOUT),
+            each.at_most("memory of each", 100),
+        ];
+        let is_crowd = self.connections >= CROWD;
+        goals.map(|goal| if is_crowd { goal } else { goal.without_verdict(NO_CROWD) })
+    }
+}
+
+fn cpu_goals(runs: &[Run]) -> [Goal; 2] {
+    let goal = |name, of: fn(&Run) -> Block| {
+        let pairs = runs.iter().map(|run| (of(run).cpu_ns, run.constant.cpu_ns));
+        Compared::beside(pairs, &duration).at_most(name, CPU_TO_CONSTANT)
+    };
+    [
+        goal("CPU of an order, appended, to constant", |run| run.appended),
+        goal("CPU of an order, durable, to constant", |run| run.durable),
+    ]
 }
 
 /// All of it.
@@ -73,6 +109,8 @@ pub struct RestReport {
     pub runs: Vec<Run>,
     /// What connections cost that take part in nothing.
     pub crowd: Option<Crowd>,
+    /// What is to be reached.
+    pub goals: Vec<Goal>,
 }
 
 impl RestReport {
@@ -82,6 +120,9 @@ impl RestReport {
         runs: Vec<Run>,
         crowds: Vec<(CrowdRun, u64)>,
     ) -> Self {
+        let crowd = Crowd::of(options.bystanders, crowds);
+        let goals =
+            cpu_goals(&runs).into_iter().chain(crowd.iter().flat_map(Crowd::goals)).collect();
         let to_constant = |of: fn(&Run) -> Block| {
             median_ratio(runs.iter().map(|run| (of(run).cpu_ns, run.constant.cpu_ns)))
         };
@@ -115,7 +156,8 @@ impl RestReport {
                 may_appended: second_to_constant(|may| may.appended),
             },
             runs,
-            crowd: Crowd::of(options.bystanders, crowds),
+            crowd,
+            goals,
         }
     }
 
@@ -191,6 +233,7 @@ impl RestReport {
                 hundredths(crowd.p99_ratio),
             );
         }
+        text.push_str(&Goal::lines(&self.goals));
         text
     }
 }
@@ -245,6 +288,16 @@ mod tests {
         assert!(text.contains("now and then: 22000 bytes each in the first run\n"), "{text}");
         assert!(text.contains("taken all of them, median of 3 run(s)\n"), "{text}");
         assert!(text.contains("with to without    1.50\n"), "{text}");
+        let untold = |report: &RestReport| {
+            report.goals[2..].iter().map(|goal| goal.untold).collect::<Vec<_>>()
+        };
+        assert_eq!(untold(&report), [Some(NO_CROWD); 2]);
+        let options = RestOptions { bystanders: 5_000, ..options };
+        let crowds = vec![run(100, 201, 65_536), run(100, 200, 0), run(100, 900, 0)];
+        let report = RestReport::new(place(), &options, vec![Run::default()], crowds);
+        assert_eq!(untold(&report), [None; 2]);
+        let reached: Vec<_> = report.goals[2..].iter().map(|goal| goal.reached).collect();
+        assert_eq!(reached, [Some(false), Some(true)]);
     }
 
     #[test]
@@ -262,6 +315,8 @@ mod tests {
         let report = RestReport::new(place(), &options, runs, vec![]);
         assert_eq!((report.ratios.appended, report.ratios.durable), (160, 300));
         assert_eq!(report.median.appended.cpu_ns, 160);
+        let reached: Vec<_> = report.goals.iter().map(|goal| goal.reached).collect();
+        assert_eq!(reached, [Some(true), Some(false)]);
         assert!(report.text().contains("1.60"));
         assert!(!report.text().contains("may:"));
         let second = SecondFront { constant: block(90), appended: block(120) };

@@ -7,7 +7,8 @@ use touchline_protocol::wait::WaitStrategy;
 
 use super::goals::{Goal, goals};
 use super::{BLOCKS, RttOptions, Run, wait_name};
-use crate::latency::{Percentiles, median_ratio, ratio};
+use crate::goal::{self, Compared};
+use crate::latency::{Percentiles, duration, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::scratch::Scratch;
 
@@ -32,6 +33,8 @@ pub struct RttReport {
     pub ratios: Ratios,
     /// What orders that take one take beyond the baselines; none unless all of them spin.
     pub goals: Vec<Goal>,
+    /// What an order by way of a second thread may take, waiting adaptively; none if nobody waits so.
+    pub hop_goal: Option<goal::Goal>,
 }
 
 /// Ratios of medians within a run, in hundredths.
@@ -125,6 +128,16 @@ fn ratios(runs: &[Run]) -> Ratios {
     }
 }
 
+/// An order that rests, by way of a second thread, p50, ns.
+const HOP_NS: u64 = 6_000;
+
+/// None unless each run has such orders.
+fn hop_goal(runs: &[Run]) -> Option<goal::Goal> {
+    let hops: Option<Vec<u64>> = runs.iter().map(|run| run.hop.map(|hop| hop.p50)).collect();
+    let hops = Compared::to_bound(hops.filter(|hops| !hops.is_empty())?, HOP_NS, &duration);
+    Some(hops.at_most("by a hop, p50", 100))
+}
+
 /// What is said in the place of goals.
 const NO_VERDICT: &str = "no verdict: the goal is that of two sides that spin (--wait spin); waiting adaptively ring \
                           and engine give their cores away, and the bare cache line never does";
@@ -143,6 +156,7 @@ impl RttReport {
                 WaitStrategy::Spin => goals(&runs),
                 WaitStrategy::Adaptive => Vec::new(),
             },
+            hop_goal: (options.wait == WaitStrategy::Adaptive).then(|| hop_goal(&runs)).flatten(),
             runs,
         }
     }
@@ -198,6 +212,7 @@ impl RttReport {
         if self.goals.is_empty() && self.median.order_takes.is_some() {
             let _infallible = writeln!(text, "{NO_VERDICT}");
         }
+        text.push_str(&goal::Goal::lines(self.hop_goal.as_slice()));
         text
     }
 }
@@ -223,6 +238,20 @@ mod tests {
         assert_eq!((adaptive.goals.len(), adaptive.text().contains(NO_VERDICT)), (0, true));
         // Of the baselines alone there is nothing to judge.
         assert!(!report(WaitStrategy::Adaptive, None).text().contains(NO_VERDICT));
+    }
+
+    #[test]
+    fn only_what_waits_adaptively_has_a_goal_by_a_hop() {
+        let report = |wait, hops: &[Option<u64>]| {
+            let options = RttOptions { engine: None, wait, runs: 1, messages: 1, idle_sessions: 0 };
+            let hop = |p50: &Option<u64>| p50.map(|p50| Percentiles { p50, ..Default::default() });
+            let runs = hops.iter().map(|p50| Run { hop: hop(p50), ..Run::default() });
+            RttReport::new(&options, None, runs.collect()).hop_goal.map(|goal| goal.reached)
+        };
+        let adaptive = |hops: &[Option<u64>]| report(WaitStrategy::Adaptive, hops);
+        assert_eq!(adaptive(&[Some(6_000)]), Some(Some(true)));
+        assert_eq!(adaptive(&[Some(6_001), Some(1), Some(9_000)]), Some(Some(false)));
+        assert_eq!((adaptive(&[None]), report(WaitStrategy::Spin, &[Some(1)])), (None, None));
     }
 
     #[test]
