@@ -7,10 +7,11 @@ use touchline_protocol::message::command::{CancelAll, CancelOrderList, CancelOrd
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{OrderId, OrderListId};
 
+use super::ids;
 use super::intake::Intake;
 use super::query::OrderName;
 use super::report::symbol;
-use super::{Submission, ids};
+use super::submission::Submission;
 use crate::api_error::ApiError;
 use crate::link::OrderCommand;
 use report::{Cancellation, What};
@@ -20,7 +21,7 @@ pub(super) fn order(intake: &Intake<'_>) -> Result<Submission, ApiError> {
     let name = intake.parameters.required_symbol("symbol")?;
     let order = OrderName::read(&intake.parameters)?;
     let own_name = own_name(intake)?;
-    let admission = intake.signed()?;
+    let signed = intake.signed()?;
     let symbol = symbol(intake, name)?;
     // In the command 0 means that the client order id decides; no order has this number.
     if order.order_id == Some(OrderId(0)) {
@@ -35,7 +36,7 @@ pub(super) fn order(intake: &Intake<'_>) -> Result<Submission, ApiError> {
         ..Default::default()
     };
     let report = Cancellation { symbol: symbol.name, client_order_id, what: What::Order(order) };
-    Ok(Submission::new(OrderCommand::Cancel(command), &admission, report))
+    Ok(Submission::new(OrderCommand::Cancel(command), &signed, report))
 }
 
 /// DELETE /orderList.
@@ -46,7 +47,7 @@ pub(super) fn list(intake: &Intake<'_>) -> Result<Submission, ApiError> {
     let list_name = sent.client_id("listClientOrderId")?.and_then(ClientOrderId::new);
     let own_name = own_name(intake)?;
     sent.require_either("orderListId", "listClientOrderId")?;
-    let admission = intake.signed()?;
+    let signed = intake.signed()?;
     let symbol = symbol(intake, name)?;
     let client_order_id = own_name.map_or_else(generated, Ok)?;
     let command = CancelOrderList {
@@ -57,13 +58,13 @@ pub(super) fn list(intake: &Intake<'_>) -> Result<Submission, ApiError> {
         ..Default::default()
     };
     let report = Cancellation { symbol: symbol.name, client_order_id, what: What::List };
-    Ok(Submission::new(OrderCommand::CancelList(command), &admission, report))
+    Ok(Submission::new(OrderCommand::CancelList(command), &signed, report))
 }
 
 /// DELETE /openOrders: one generated name stands for all cancels (facts §3).
 pub(super) fn all(intake: &Intake<'_>) -> Result<Submission, ApiError> {
     let name = intake.parameters.required_symbol("symbol")?;
-    let admission = intake.signed()?;
+    let signed = intake.signed()?;
     let symbol = symbol(intake, name)?;
     let client_order_id = generated()?;
     let command = CancelAll {
@@ -72,7 +73,7 @@ pub(super) fn all(intake: &Intake<'_>) -> Result<Submission, ApiError> {
         ..Default::default()
     };
     let report = Cancellation { symbol: symbol.name, client_order_id, what: What::All };
-    Ok(Submission::new(OrderCommand::CancelAll(command), &admission, report))
+    Ok(Submission::new(OrderCommand::CancelAll(command), &signed, report))
 }
 
 /// The name of the cancel itself, if one was sent.

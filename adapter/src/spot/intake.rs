@@ -36,7 +36,7 @@ pub(super) struct Caller {
 
 /// A signed request that came in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Admission {
+pub(super) struct Signed {
     pub(super) caller: Caller,
     /// The engine must not decide later than this, ns since the epoch: by its own clock, if that is behind.
     pub(super) not_after_ns: u64,
@@ -130,7 +130,7 @@ impl<'a> Intake<'a> {
 
     /// To be called when a handler of a signed route has read its parameters: reads the remaining
     /// ones and checks timing and signature (spot contract §5).
-    pub(super) fn signed(&self) -> Result<Admission, ApiError> {
+    pub(super) fn signed(&self) -> Result<Signed, ApiError> {
         let sent = &self.parameters;
         let window = sent.long("recvWindow")?;
         let timestamp = sent.required_long("timestamp")?;
@@ -145,7 +145,7 @@ impl<'a> Intake<'a> {
         let patience = u64::try_from(self.shared.config.deadline.as_nanos()).unwrap_or(u64::MAX);
         let deadline = self.request.arrived_ns.saturating_add(patience);
         let not_after_ns = self.shared.views.not_after_ns(window_end.min(deadline));
-        Ok(Admission { caller: *caller, not_after_ns, deadline_first: deadline < window_end })
+        Ok(Signed { caller: *caller, not_after_ns, deadline_first: deadline < window_end })
     }
 }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use touchline_protocol::units::AccountId;
 
-use super::queued_in_vain;
+use super::submission::queued_in_vain;
 use crate::api_error::ApiError;
 use crate::http::{Reply, Rest};
 use crate::json::JsonWriter;

@@ -14,9 +14,10 @@ use touchline_protocol::message::command::{
 use touchline_protocol::message::enums::{OrderType, Side, TimeInForce};
 use touchline_protocol::text::ClientOrderId;
 
-use super::intake::{Admission, Intake};
+use super::intake::{Intake, Signed};
 use super::names::ResponseType;
-use super::{Submission, ids, names};
+use super::submission::Submission;
+use super::{ids, names};
 use crate::api_error::ApiError;
 use crate::link::OrderCommand;
 use crate::parameters::{ParameterError, Parameters};
@@ -144,7 +145,7 @@ impl Choices {
 
 /// POST /order.
 pub(super) fn order(intake: &Intake<'_>) -> Result<Submission, ApiError> {
-    let Request { sent, admission, symbol, limits, choices } = Request::read(intake)?;
+    let Request { sent, signed, symbol, limits, choices } = Request::read(intake)?;
     let mut command = command(&sent, choices, &symbol)?;
     check_capability(&symbol, &sent, &command)?;
     command.client_order_id = named(sent.client_order_id)?;
@@ -161,25 +162,25 @@ pub(super) fn order(intake: &Intake<'_>) -> Result<Submission, ApiError> {
         is_by_quote: sent.quote_quantity.is_some(),
         limits,
     };
-    Ok(Submission::new(OrderCommand::Place(command), &admission, placement))
+    Ok(Submission::new(OrderCommand::Place(command), &signed, placement))
 }
 
 /// POST /order/test: the engine makes the checks that need no book and no balance, and nothing is
 /// changed.
 pub(super) fn test(intake: &Intake<'_>) -> Result<Submission, ApiError> {
-    let Request { sent, admission, symbol, limits, choices } = Request::read(intake)?;
+    let Request { sent, signed, symbol, limits, choices } = Request::read(intake)?;
     let mut command = command(&sent, choices, &symbol)?;
     check_capability(&symbol, &sent, &command)?;
     command.client_order_id = named(sent.client_order_id)?;
     command.flags = ORDER_VALIDATE_ONLY;
     let validation = Validation { kind: choices.kind, limits };
-    Ok(Submission::new(OrderCommand::Place(command), &admission, validation))
+    Ok(Submission::new(OrderCommand::Place(command), &signed, validation))
 }
 
 /// A placement whose parameters go together, for a symbol that exists.
 struct Request<'a> {
     sent: Sent<'a>,
-    admission: Admission,
+    signed: Signed,
     symbol: venue::SymbolFacts,
     limits: Limits,
     choices: Choices,
@@ -188,13 +189,13 @@ struct Request<'a> {
 impl<'a> Request<'a> {
     fn read(intake: &'a Intake<'_>) -> Result<Self, ApiError> {
         let sent = Sent::read(&intake.parameters)?;
-        let admission = intake.signed()?;
+        let signed = intake.signed()?;
         if let Some(kind) = names::read_order_type(sent.kind) {
             sent.check_combination(kind, &intake.parameters)?;
         }
         let (symbol, limits) = symbol_and_limits(intake, sent.symbol)?;
         let choices = Choices::read(&sent)?;
-        Ok(Self { sent, admission, symbol, limits, choices })
+        Ok(Self { sent, signed, symbol, limits, choices })
     }
 }
 

@@ -1,12 +1,11 @@
 //! How the engine's decision on a command becomes the answer to the request that it came from. Called
 //! by the spot service; each kind of command has a report of its own.
 
-use super::Submission;
-use super::intake::{Admission, Intake};
+use super::intake::Intake;
 use super::responses::ListedOrder;
 use crate::api_error::ApiError;
 use crate::http::Reply;
-use crate::link::{Decision, OrderCommand};
+use crate::link::Decision;
 use crate::views::Views;
 
 /// Makes the answer to one request.
@@ -17,21 +16,6 @@ pub(super) trait Report: Send + Sync {
     /// # Errors
     /// The answer to a reject; -1006 when the decision is none on this command.
     fn reply(&self, decision: &Decision, views: &Views) -> Result<Option<Reply>, ApiError>;
-}
-
-impl Submission {
-    /// A command of an admitted request, in its name and within its time.
-    pub(super) fn new(
-        mut command: OrderCommand,
-        admission: &Admission,
-        report: impl Report + 'static,
-    ) -> Self {
-        let header = command.header_mut();
-        header.key_id = admission.caller.key;
-        header.not_after_ns = admission.not_after_ns;
-        let deadline_first = admission.deadline_first;
-        Self { command, report: Box::new(report), deadline_first }
-    }
 }
 
 /// The symbol with this name, or the error that there is none.

@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 
 use super::intake::{self, Intake};
 use super::long::Steps;
-use super::{Submission, cancel, forms, market, market_data, place, query, streams};
+use super::submission::Submission;
+use super::{cancel, forms, market, market_data, place, query, streams};
 use crate::api_error::ApiError;
 use crate::http::Method::{self, Delete, Get, Post, Put};
 use crate::http::{Reply, Request};

@@ -16,7 +16,8 @@ use crate::spot::intake::Intake;
 use crate::spot::names::ResponseType;
 use crate::spot::report::{Report, listed};
 use crate::spot::responses::{Acknowledgement, Decimal, Extras, OrderList, Placed, PlacedLeg};
-use crate::spot::{Submission, json, names, reject};
+use crate::spot::submission::Submission;
+use crate::spot::{json, names, reject};
 use crate::views::{Views, venue};
 
 /// The parameters of POST /order/oco.
@@ -123,7 +124,7 @@ impl Choices {
 /// POST /order/oco.
 pub(in crate::spot) fn oco(intake: &Intake<'_>) -> Result<Submission, ApiError> {
     let sent = Sent::read(&intake.parameters)?;
-    let admission = intake.signed()?;
+    let signed = intake.signed()?;
     sent.check_combination(&intake.parameters)?;
     let (symbol, limits) = symbol_and_limits(intake, sent.symbol)?;
     let choices = Choices::read(&sent)?;
@@ -134,7 +135,7 @@ pub(in crate::spot) fn oco(intake: &Intake<'_>) -> Result<Submission, ApiError> 
     let command = command(&sent, choices, &symbol)?;
     check_capability(&symbol, choices, &sent, &command)?;
     let placement = ListPlacement { symbol: symbol.name, command, choices, limits };
-    Ok(Submission::new(OrderCommand::PlaceList(command), &admission, placement))
+    Ok(Submission::new(OrderCommand::PlaceList(command), &signed, placement))
 }
 
 fn command(
