@@ -28,6 +28,7 @@ use crate::message::decode::Event;
 use crate::message::enums::{Lane, RejectReason, Role};
 use crate::message::event::Rejected;
 use crate::message::handshake::Welcome;
+use crate::sync::EndFlag;
 use crate::text::Name;
 use crate::units::{Incarnation, KeyId, Position};
 use crate::wait::WaitStrategy;
@@ -36,7 +37,7 @@ use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -155,7 +156,7 @@ impl ClientOptions {
 #[derive(Debug)]
 struct Line {
     socket: UnixStream,
-    closed: AtomicBool,
+    closed: EndFlag,
     /// The client has said that it sends nothing more.
     logged_out: AtomicBool,
     /// How often the request ring was full.
@@ -164,7 +165,7 @@ struct Line {
 
 impl Line {
     fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Relaxed)
+        self.closed.is_set()
     }
 
     /// Looks whether the engine has closed the socket; one system call.
@@ -174,7 +175,7 @@ impl Line {
             let alive = matches!((&self.socket).read(&mut [0]),
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted));
             if !alive {
-                self.closed.store(true, Ordering::Relaxed);
+                self.closed.set();
             }
         }
         self.is_closed()

@@ -23,6 +23,32 @@ pub use std::{
     thread::yield_now,
 };
 
+/// Something that ends once and for all, as one thread has found it and others of the process learn it: a connection,
+/// whose last messages lie in memory that the peer had written before.
+#[derive(Debug, Default)]
+pub struct EndFlag(AtomicU32);
+
+impl EndFlag {
+    /// It has not ended.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// It has: what this thread has written, and seen of others, is seen by who is told of it.
+    pub fn set(&self) {
+        // SYNC: pairs with the acquire load in `is_set`. Whoever sets it has seen the peer's end, which lies behind
+        // all that the peer has published.
+        self.0.store(1, Ordering::Release);
+    }
+
+    /// Whether it has. To be looked at in front of the last look for what came before the end.
+    #[inline]
+    pub fn is_set(&self) -> bool {
+        // SYNC: pairs with the release store in `set`: the look behind it finds all that came before the end.
+        self.0.load(Ordering::Acquire) != 0
+    }
+}
+
 /// One 32-bit word that the holder may only read.
 #[derive(Clone, Copy)]
 pub struct ReadOnlyU32<'a>(&'a AtomicU32);

@@ -13,7 +13,7 @@ use loom::sync::Mutex;
 use loom::thread;
 use touchline_protocol::{
     ring::{Capacity, Consumer, HeapRing, MessageBuffer, Producer, PushError},
-    sync::{AtomicU32, AtomicU64, Ordering, ReadOnlyU32, fence, yield_now},
+    sync::{AtomicU32, AtomicU64, EndFlag, Ordering, ReadOnlyU32, fence, yield_now},
     wait::{self, EventCounter, EventWatch, LocalSignal},
 };
 
@@ -110,6 +110,51 @@ fn a_batch_becomes_visible_as_a_whole() {
         assert_eq!(into.bytes(length), message(2, 2));
         sender.join().unwrap();
     });
+}
+
+/// The engine sends its last message and ends; the sender, who holds no end of that ring, finds the socket closed and
+/// tells of it by `set`; the receiver, if `is_set`, looks at the ring once more and gives up
+/// (`protocol/src/client/rings.rs`).
+fn an_end_that_the_sender_finds<F: Default + Send + Sync + 'static>(
+    set: fn(&F),
+    is_set: fn(&F) -> bool,
+) {
+    explore(3, move || {
+        let (mut producer, mut consumer) = ring(2, 0);
+        // The kernel orders what the engine does before it closes the socket and what is done by who finds it so.
+        let shared = Arc::new((AtomicU32::new(0), F::default()));
+        let [engine, sender] = [(); 2].map(|()| Arc::clone(&shared));
+        let engine = thread::spawn(move || {
+            producer.try_push(&message(1, 7)).unwrap();
+            engine.0.store(1, Ordering::Release);
+        });
+        let sender = thread::spawn(move || {
+            if sender.0.load(Ordering::Acquire) == 1 {
+                set(&sender.1);
+            }
+        });
+        let mut into = Box::new(MessageBuffer::new());
+        if consumer.poll(&mut into).unwrap().is_none() && is_set(&shared.1) {
+            assert!(consumer.has_messages(), "given up with a message unread");
+        }
+        engine.join().unwrap();
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn what_came_before_an_end_that_another_thread_finds_is_read() {
+    an_end_that_the_sender_finds(EndFlag::set, EndFlag::is_set);
+}
+
+/// What the flag must not be: one that orders nothing.
+#[test]
+#[should_panic(expected = "given up with a message unread")]
+fn the_model_finds_an_end_that_hides_what_came_before_it() {
+    an_end_that_the_sender_finds(
+        |flag: &AtomicU32| flag.store(1, Ordering::Relaxed),
+        |flag| flag.load(Ordering::Relaxed) == 1,
+    );
 }
 
 #[test]

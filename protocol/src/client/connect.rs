@@ -21,6 +21,7 @@ use crate::ring::{
 };
 use crate::shm::descriptors::PassError;
 use crate::shm::{ReadOnlyRegion, ShmError};
+use crate::sync::EndFlag;
 use crate::units::Position;
 use crate::wait::Waiter;
 use rustix::io::ioctl_fionbio;
@@ -329,7 +330,7 @@ fn assemble(
 ) -> Result<Client, ShmError> {
     let line = Arc::new(Line {
         socket,
-        closed: AtomicBool::new(false),
+        closed: EndFlag::new(),
         logged_out: AtomicBool::new(false),
         refusals: AtomicU32::new(0),
     });

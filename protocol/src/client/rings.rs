@@ -146,7 +146,7 @@ impl RingReceiver {
     fn check_line(&mut self) {
         if !self.line.check() && !self.is_alive() {
             self.was_silent = true;
-            self.line.closed.store(true, Ordering::Relaxed);
+            self.line.closed.set();
         }
     }
 

@@ -10,6 +10,7 @@ use crate::message::decode::{self, DecodeError, Stream, disclose_into};
 use crate::message::enums::CloseReason;
 use crate::message::handshake::SILENT_INTERVALS;
 use crate::message::stream::Heartbeat;
+use crate::sync::EndFlag;
 use crate::units::Position;
 use crate::wait::WaitStrategy;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -46,7 +47,7 @@ pub(super) struct StreamLine {
     outgoing: Mutex<Outgoing>,
     /// Something waits for the socket: kept beside the lock so that a reader need not take it.
     has_unsent: AtomicBool,
-    closed: AtomicBool,
+    closed: EndFlag,
     heartbeat: Duration,
 }
 
@@ -65,7 +66,7 @@ impl StreamLine {
             socket,
             outgoing: Mutex::new(outgoing),
             has_unsent: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
+            closed: EndFlag::new(),
             heartbeat,
         }
     }
@@ -75,11 +76,11 @@ impl StreamLine {
     }
 
     fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Relaxed)
+        self.closed.is_set()
     }
 
     fn close(&self) {
-        self.closed.store(true, Ordering::Relaxed);
+        self.closed.set();
     }
 
     pub(super) fn stage(&self, message: &[u8]) -> Result<(), SendError> {
@@ -234,11 +235,23 @@ impl StreamReceiver {
 
     /// Reads what the socket has; false when it has nothing.
     fn receive(&mut self) -> Result<bool, ReceiveError> {
+        self.receive_by(|socket, space| {
+            recv(socket, space, RecvFlags::DONTWAIT).map(|(count, _)| count)
+        })
+    }
+
+    /// The same by this system call.
+    fn receive_by(
+        &mut self,
+        mut read: impl FnMut(&OwnedFd, &mut [u8]) -> Result<usize, Errno>,
+    ) -> Result<bool, ReceiveError> {
         loop {
-            // A line that takes nothing more may hold what the engine said before it ended.
-            match recv(&self.line.socket, self.buffer.space(), RecvFlags::DONTWAIT) {
-                Ok((0, _)) => break,
-                Ok((count, _)) => {
+            // A line that takes nothing more may hold what the engine said before it ended. Whether it is one is
+            // looked at first: one that the sender finds behind the read may have got its last replies meanwhile.
+            let was_closed = self.line.is_closed();
+            match read(&self.line.socket, self.buffer.space()) {
+                Ok(0) => break,
+                Ok(count) => {
                     self.buffer.filled(count);
                     self.has_come = true;
                     // Who always finds something would else say nothing, and count as silent.
@@ -246,7 +259,7 @@ impl StreamReceiver {
                     return Ok(true);
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) if !self.line.is_closed() => {
+                Err(Errno::AGAIN) if !was_closed => {
                     let now = Instant::now();
                     if self.is_silent(now) {
                         self.notices.push_back(Notice::Closed(Some(CloseReason::Silent)));
@@ -485,6 +498,29 @@ mod tests {
         assert!(line.is_closed(), "nobody takes the command");
         assert!(matches!(receiver.poll(), Err(ReceiveError::Disconnected)));
         assert_eq!(receiver.next_notice(), Some(Notice::Closed(Some(CloseReason::KeyRevoked))));
+    }
+
+    #[test]
+    fn a_sender_that_finds_the_end_behind_an_empty_look_hides_nothing_that_came_before_it() {
+        let (far, line, mut receiver) = over_stream(10 * PATIENCE);
+        let mut engine = Some(far);
+        let received = receiver.receive_by(|socket, space| {
+            let found = recv(socket, space, RecvFlags::DONTWAIT).map(|(count, _)| count);
+            assert_eq!(found, Err(Errno::AGAIN));
+            // All of this happens between the receiver's look at the socket and what it makes of it.
+            let mut far = engine.take().expect("one look");
+            say(&mut far, 2);
+            drop(far);
+            line.stage(bytemuck::bytes_of(&NewOrder::default())).unwrap();
+            line.flush();
+            assert!(line.is_closed(), "nobody takes the command");
+            found
+        });
+        assert_eq!(received, Ok(false), "there is more to be read");
+        for _ in 0..2 {
+            assert!(matches!(receiver.poll(), Ok(Some(_))));
+        }
+        assert!(matches!(receiver.poll(), Err(ReceiveError::Disconnected)));
     }
 
     #[test]
