@@ -130,14 +130,37 @@ impl Tail {
     }
 
     /// Whether the tail reaches up to `to`, after taking over what the body has handed up.
+    ///
+    /// # Panics
+    /// If the control page says what cannot be: somebody else wrote to it.
     #[inline]
     pub(crate) fn reaches(&mut self, to: u64) -> bool {
         if to > self.end {
             let prepared = take_over(&self.prepared_until);
+            if prepared > self.prepared_most() {
+                self.refuse_prepared(prepared);
+            }
             // Never down, whatever somebody may have done to the page.
             self.end = self.end.max(prepared);
         }
         to <= self.end
+    }
+
+    /// More than this the body never hands up: the segment of `start`, and all that lies behind it in the window. It
+    /// hands over segments alone, and none that lies within one of the `appended` that it has loaded, at most `start`.
+    fn prepared_most(&self) -> u64 {
+        self.start - self.start % WINDOW_SEGMENT_BYTES + self.mapping.bytes()
+    }
+
+    /// By itself, as [`refuse`](Self::refuse).
+    #[cold]
+    fn refuse_prepared(&self, prepared: u64) -> ! {
+        panic!(
+            "the control page says that {prepared} is prepared, which is more than {} of a tail from {} to {}",
+            self.prepared_most(),
+            self.start,
+            self.end
+        );
     }
 
     /// The bytes from `from` to `to`, which lie in one window segment.
@@ -159,6 +182,8 @@ impl Tail {
         // them exists by it: the body touches only positions below the `appended` it has loaded, at most `start`, and
         // from `prepared` on, at least `end`; modulo W these never meet [start, end), because its lowest position is
         // `prepared` - W and it gives up a segment before the tail can count it in `end`. Own references borrow `self`.
+        // That `prepared_until` is the body's rests on the page being this engine's alone to write; whatever is found
+        // there, `end` is never more than one lap beyond the segment of `start`.
         unsafe { slice::from_raw_parts_mut(pointer, length as usize) }
     }
 

@@ -111,3 +111,56 @@ fn what_was_handed_to_the_tail_is_not_lent() {
     assert!(body.recycle(WINDOW_SEGMENT_BYTES, |_, _| {}));
     body.published(WINDOW_SEGMENT_BYTES - 8, WINDOW_SEGMENT_BYTES);
 }
+
+/// A window of which the first lap is published, and as much of it handed up again as may be.
+fn in_the_second_lap() -> (Tail, Body, Region) {
+    let (mut tail, mut body, control) = window();
+    publish(&mut tail, BYTES);
+    body.appended();
+    while body.recycle(BYTES, |_, _| {}) {}
+    tail.reaches(body.prepared());
+    (tail, body, control)
+}
+
+#[test]
+fn as_much_as_the_body_ever_hands_up_is_believed() {
+    // At its beginning a tail has all there can be.
+    let (mut tail, _body, control) = window();
+    assert_eq!(
+        tail.prepared_most(),
+        control.u64_at(PREPARED_UNTIL_OFFSET).unwrap().load(Ordering::Relaxed)
+    );
+    assert!(!tail.reaches(BYTES + 1));
+    // Over two laps, by every position at which the body may look, as soon as it may.
+    let (mut tail, mut body, _control) = in_the_second_lap();
+    for _ in 0..2 * BYTES / WINDOW_SEGMENT_BYTES {
+        for left in [WINDOW_SEGMENT_BYTES - 64, 64, 0] {
+            let to = tail.start() + WINDOW_SEGMENT_BYTES;
+            tail.publish(to - to % WINDOW_SEGMENT_BYTES - left);
+            body.appended();
+            while body.recycle(body.appended, |_, _| {}) {}
+            assert!(tail.reaches(body.prepared()));
+            assert!(body.prepared() <= tail.prepared_most());
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "the control page says that 18446744073709551615 is prepared")]
+fn more_than_the_body_can_have_handed_up_is_not_believed() {
+    let (mut tail, _body, control) = in_the_second_lap();
+    control.u64_at(PREPARED_UNTIL_OFFSET).unwrap().store(u64::MAX, Ordering::Relaxed);
+    // A byte that is published, once more.
+    let to = tail.start() + BYTES;
+    tail.reaches(to);
+    tail.bytes(to - 64, to);
+}
+
+#[test]
+#[should_panic(expected = "the control page says that 16777217 is prepared")]
+fn a_byte_more_than_the_body_can_have_handed_up_is_not_believed() {
+    let (mut tail, _body, control) = in_the_second_lap();
+    let word = control.u64_at(PREPARED_UNTIL_OFFSET).unwrap();
+    word.store(tail.prepared_most() + 1, Ordering::Relaxed);
+    tail.reaches(u64::MAX);
+}
