@@ -127,7 +127,7 @@ impl Uring {
         }
     }
 
-    fn complete(&mut self, completion: &Completion, happened: &mut Vec<Happened>) {
+    fn complete(&mut self, completion: Completion, happened: &mut Vec<Happened>) {
         let ticket = (completion.user & ((1 << KIND_SHIFT) - 1)) as usize;
         match completion.user >> KIND_SHIFT {
             ACCEPT_LOCAL => self.accepted(Listener::Local, completion, happened),
@@ -138,19 +138,20 @@ impl Uring {
                     self.ring.poll(name(BELL, 0), self.bell.event());
                 }
             }
-            RECEIVE => self.received(ticket, completion, happened),
+            RECEIVE => self.received(ticket, &completion, happened),
             SEND => self.sent(ticket, completion, happened),
             _ => {}
         }
     }
 
-    fn accepted(&mut self, which: Listener, completion: &Completion, happened: &mut Vec<Happened>) {
+    fn accepted(&mut self, which: Listener, completion: Completion, happened: &mut Vec<Happened>) {
         if let Some((.., under_way)) = self.listeners.iter_mut().find(|(one, ..)| *one == which) {
             *under_way -= 1;
         }
         match completion.result {
-            Ok(descriptor) => {
-                happened.push(Happened::Accepted(which, ring::accepted(descriptor)));
+            Ok(_) => {
+                let socket = completion.accepted;
+                happened.extend(socket.map(|socket| Happened::Accepted(which, socket)));
             }
             Err(Errno::INTR | Errno::CONNABORTED | Errno::AGAIN) => {}
             Err(error) => {
@@ -191,8 +192,8 @@ impl Uring {
         self.bury(ticket);
     }
 
-    fn sent(&mut self, ticket: usize, completion: &Completion, happened: &mut Vec<Happened>) {
-        let Some(mut buffer) = self.ring.sent(completion) else { return };
+    fn sent(&mut self, ticket: usize, completion: Completion, happened: &mut Vec<Happened>) {
+        let Some(mut buffer) = completion.sent else { return };
         let Some(watched) = self.sockets.get_mut(&ticket) else { return };
         let Some(before) = watched.sending.take() else { return };
         match completion.result {
@@ -318,7 +319,7 @@ impl Backend for Uring {
         for _ in 0..COMPLETIONS_PER_TURN {
             let Some(completion) = self.ring.next() else { break };
             self.idle_turns = 0;
-            self.complete(&completion, happened);
+            self.complete(completion, happened);
         }
         Ok(())
     }

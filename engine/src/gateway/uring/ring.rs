@@ -32,15 +32,12 @@ const GROUP: u16 = 0;
 const READABLE: u32 = 1;
 /// What [`unread`] asks, `SIOCOUTQ` by its other name.
 const UNREAD: Opcode = 0x5411;
+/// Bits of a request's name in the kernel that no caller sets: what its completion hands over is told by them, and
+/// not by who asked.
+const ACCEPTS: u64 = 1 << 63;
+const SENDS: u64 = 1 << 62;
 const NO_SIGNAL: i32 = 0x4000;
 const CLOSE_ON_EXEC: i32 = 0x80000;
-
-/// The socket that an accept made: its descriptor is nobody else's.
-pub(super) fn accepted(descriptor: u32) -> OwnedFd {
-    // SAFETY: the kernel has just opened it for the completion that names it, and each completion is
-    // taken once; so nobody else owns it, and nobody else closes it.
-    unsafe { OwnedFd::from_raw_fd(descriptor as i32) }
-}
 
 /// Bytes that a socket has taken and its peer has not, as the kernel counts them; none if it does not say. Over TCP
 /// the peer has what its kernel has acknowledged. Of a Unix socket a piece counts, and somewhat more than it has,
@@ -53,12 +50,16 @@ pub(in super::super) fn unread(socket: BorrowedFd<'_>) -> Option<u64> {
 }
 
 /// What a request came to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Completion {
     /// As the request was named.
     pub(super) user: u64,
-    /// Bytes, a descriptor, or an error.
+    /// Bytes, events, or an error.
     pub(super) result: Result<u32, Errno>,
+    /// Of an accept: the socket that it made.
+    pub(super) accepted: Option<OwnedFd>,
+    /// Of a send: what it was given, which the kernel reads no more.
+    pub(super) sent: Option<Vec<u8>>,
     /// More completions of the same request will come.
     pub(super) has_more: bool,
     /// Of a receive: there is more to be received.
@@ -118,8 +119,9 @@ impl Ring {
         Ok(made)
     }
 
-    fn push(&mut self, entry: squeue::Entry) {
-        self.waiting.push_back(entry);
+    /// Queues a request by this name, with the bits that say what its completion hands over.
+    fn push(&mut self, entry: squeue::Entry, user: u64, hands_over: u64) {
+        self.waiting.push_back(entry.user_data(user & !(ACCEPTS | SENDS) | hands_over));
         if !self.push_waiting() {
             // The queue is full: the kernel empties it. Why it does not is told by the turn's own call.
             let _submitted = self.ring.submit();
@@ -146,14 +148,14 @@ impl Ring {
         // Points to nothing: nobody wants the address.
         let listener = types::Fd(listener.as_raw_fd());
         let accept = opcode::Accept::new(listener, std::ptr::null_mut(), std::ptr::null_mut());
-        self.push(accept.flags(CLOSE_ON_EXEC).build().user_data(user));
+        self.push(accept.flags(CLOSE_ON_EXEC).build(), user, ACCEPTS);
     }
 
     /// Tells whenever the descriptor is readable.
     pub(super) fn poll(&mut self, user: u64, descriptor: BorrowedFd<'_>) {
         // Points to nothing.
         let poll = opcode::PollAdd::new(types::Fd(descriptor.as_raw_fd()), READABLE);
-        self.push(poll.multi(true).build().user_data(user));
+        self.push(poll.multi(true).build(), user, 0);
     }
 
     /// Receives once, into one buffer of the kernel's choice.
@@ -164,7 +166,7 @@ impl Ring {
         let receive = opcode::Recv::new(socket, std::ptr::null_mut(), READ_BYTES as u32)
             .buf_group(GROUP)
             .build();
-        self.push(receive.flags(squeue::Flags::BUFFER_SELECT).user_data(user));
+        self.push(receive.flags(squeue::Flags::BUFFER_SELECT), user, 0);
     }
 
     /// Sends the buffer from `from` on; it is kept until the completion of `user`.
@@ -174,24 +176,20 @@ impl Ring {
     pub(super) fn send(&mut self, user: u64, socket: BorrowedFd<'_>, buffer: Vec<u8>, from: usize) {
         let bytes = &buffer[from..];
         // Points into the buffer's heap memory, which does not move with the Vec and is neither changed
-        // nor freed before `sent` takes it out of the table.
+        // nor freed before its completion takes it out of the table.
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let send = opcode::Send::new(types::Fd(socket.as_raw_fd()), bytes.as_ptr(), length);
         // Two would be told apart by nothing, and the wrong one be given back while the kernel reads it.
-        assert!(!self.sending.contains_key(&user), "a second send of {user} is under way");
-        self.sending.insert(user, buffer);
-        self.push(send.flags(NO_SIGNAL).build().user_data(user));
+        let name = user & !(ACCEPTS | SENDS);
+        assert!(!self.sending.contains_key(&name), "a second send of {user} is under way");
+        self.sending.insert(name, buffer);
+        self.push(send.flags(NO_SIGNAL).build(), user, SENDS);
     }
 
-    /// The buffer of a send, whose completion has come.
-    pub(super) fn sent(&mut self, completion: &Completion) -> Option<Vec<u8>> {
-        self.sending.remove(&completion.user)
-    }
-
-    /// Asks for the request to be given up.
+    /// Asks for the request to be given up, which is neither an accept nor a send.
     pub(super) fn cancel(&mut self, target: u64, user: u64) {
         // Points to nothing.
-        self.push(opcode::AsyncCancel::new(target).build().user_data(user));
+        self.push(opcode::AsyncCancel::new(target).build(), user, 0);
     }
 
     /// Lets the kernel write into a buffer again.
@@ -205,7 +203,7 @@ impl Ring {
         // From here on nothing shows these bytes: `bytes` looks at `is_ours`.
         let provide =
             opcode::ProvideBuffers::new(address.as_ptr(), READ_BYTES as i32, 1, GROUP, buffer);
-        self.push(provide.build().user_data(user));
+        self.push(provide.build(), user, 0);
     }
 
     /// A range of the pool; empty unless it lies in one buffer that is ours.
@@ -269,7 +267,7 @@ impl Ring {
         rustix::io::dup2(&null, &mut place).expect("two open descriptors");
     }
 
-    /// The next completion.
+    /// The next completion, which owns what it hands over.
     pub(super) fn next(&mut self) -> Option<Completion> {
         let entry = self.ring.completion().next()?;
         let buffer = cqueue::buffer_select(entry.flags());
@@ -280,8 +278,95 @@ impl Ring {
         }
         let result =
             u32::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
+        let (name, user) = (entry.user_data(), entry.user_data() & !(ACCEPTS | SENDS));
+        let accepted = result.ok().filter(|_| name & ACCEPTS != 0).map(|descriptor| {
+            // SAFETY: only `accept` sets this bit, for one connection: the kernel has just opened the descriptor for
+            // this completion, which the queue gives out once; so nobody else owns it, and nobody else closes it.
+            unsafe { OwnedFd::from_raw_fd(descriptor as i32) }
+        });
+        // Only `send` sets that bit, and a send has one completion: the kernel has read what it reads.
+        let sent = if name & SENDS != 0 { self.sending.remove(&user) } else { None };
         let has_more = cqueue::more(entry.flags());
         let leaves_more = cqueue::sock_nonempty(entry.flags());
-        Some(Completion { user: entry.user_data(), result, has_more, leaves_more, buffer })
+        Some(Completion { user, result, accepted, sent, has_more, leaves_more, buffer })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::patience::Wait;
+    use crate::skipped::skipped;
+    use std::io::Read;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    /// The next completion, once it has come.
+    fn next(ring: &mut Ring) -> Completion {
+        let wait = Wait::begin();
+        loop {
+            ring.submit(Duration::from_millis(10)).expect("the kernel takes what is queued");
+            match ring.next() {
+                // Those of buffers that were given back say nothing.
+                Some(completion) if completion.user == 0 => {}
+                Some(completion) => return completion,
+                None => wait.go_on("nothing comes of a request"),
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_was_asked_for_by_an_accept_or_a_send_hands_something_over_whatever_its_name() {
+        let mut ring = match Ring::new() {
+            Ok(ring) => ring,
+            Err(error) => return skipped(format_args!("io_uring ({error})")),
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let listener = UnixListener::bind(&path).expect("a listener");
+        let name = ACCEPTS | SENDS | 7;
+        // One after the other, all by one name.
+        ring.accept(name, listener.as_fd());
+        let mut peer = UnixStream::connect(&path).expect("a connection");
+        let made = next(&mut ring);
+        assert_eq!((made.user, made.sent), (7, None));
+        let socket = made.accepted.expect("its socket");
+        ring.poll(name, peer.as_fd());
+        ring.send(name, socket.as_fd(), vec![5; 3], 1);
+        let mut given_back = None;
+        let mut has_polled = false;
+        while given_back.is_none() || !has_polled {
+            let done = next(&mut ring);
+            assert!(done.user == 7 && done.accepted.is_none(), "{done:?}");
+            if done.has_more {
+                assert_eq!(done.sent, None, "what is being sent is the kernel's");
+                has_polled = true;
+            } else {
+                assert_eq!(done.result, Ok(2));
+                given_back = done.sent;
+            }
+        }
+        assert_eq!(given_back, Some(vec![5; 3]));
+        let mut bytes = [0; 2];
+        peer.read_exact(&mut bytes).expect("what was sent");
+        assert_eq!(bytes, [5; 2]);
+        // The descriptor has one owner: when that is gone, the peer reads the end.
+        drop(socket);
+        assert_eq!(peer.read(&mut bytes).expect("the end"), 0);
+    }
+
+    #[test]
+    fn a_socket_that_nobody_takes_out_of_its_completion_is_closed() {
+        let mut ring = match Ring::new() {
+            Ok(ring) => ring,
+            Err(error) => return skipped(format_args!("io_uring ({error})")),
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let listener = UnixListener::bind(&path).expect("a listener");
+        ring.accept(7, listener.as_fd());
+        let mut peer = UnixStream::connect(&path).expect("a connection");
+        drop(next(&mut ring));
+        assert_eq!(peer.read(&mut [0]).expect("the end"), 0);
     }
 }
