@@ -11,11 +11,11 @@ mod thread;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::units::{Incarnation, KeyId};
-use touchline_protocol::wait::LocalSignal;
+use touchline_protocol::wait::{Audience, LocalSignal};
 
 use crate::mailbox::Mailbox;
 
@@ -92,7 +92,7 @@ pub struct FeedDesk {
     /// What the feed thread sleeps on; the keeper rings it too.
     signal: Arc<LocalSignal>,
     /// Readers of the memory, and of streams.
-    readers: [AtomicU32; 2],
+    readers: [Audience; 2],
     stop: AtomicBool,
 }
 
@@ -107,7 +107,7 @@ impl FeedDesk {
             slots: touchline_protocol::feed::layout::SLOTS_MIN,
             incarnation: Incarnation(1),
             signal: Arc::new(LocalSignal::new()),
-            readers: [AtomicU32::new(0), AtomicU32::new(0)],
+            readers: [Audience::new(), Audience::new()],
             stop: AtomicBool::new(false),
         }
     }
@@ -125,16 +125,16 @@ impl FeedDesk {
     }
 
     /// Counts a reader, of a stream or of the memory, until what is returned is dropped. Without readers
-    /// nobody is woken.
+    /// nobody is woken: a reader is counted before its first look at the ring, which finds what nobody was woken for.
     #[must_use]
     pub fn reader(self: &Arc<Self>, is_stream: bool) -> FeedPlace {
-        // SYNC: orders nothing; a reader that is counted late is woken by the next message.
-        self.readers[usize::from(is_stream)].fetch_add(1, Ordering::Relaxed);
+        self.readers[usize::from(is_stream)].join();
         FeedPlace { desk: Arc::clone(self), is_stream }
     }
 
+    /// Whether there are readers to be woken for what was published before this call.
     fn has_readers(&self, are_streams: bool) -> bool {
-        self.readers[usize::from(are_streams)].load(Ordering::Relaxed) > 0
+        self.readers[usize::from(are_streams)].is_there()
     }
 
     fn should_stop(&self) -> bool {
@@ -150,7 +150,6 @@ pub struct FeedPlace {
 
 impl Drop for FeedPlace {
     fn drop(&mut self) {
-        // SYNC: as in `FeedDesk::reader`.
-        self.desk.readers[usize::from(self.is_stream)].fetch_sub(1, Ordering::Relaxed);
+        self.desk.readers[usize::from(self.is_stream)].leave();
     }
 }

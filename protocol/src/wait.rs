@@ -24,6 +24,7 @@
 //! asleep.
 
 mod asleep;
+mod audience;
 mod futex;
 mod owed;
 mod rest;
@@ -34,6 +35,7 @@ use std::time::{Duration, Instant};
 use crate::sync::{AtomicU32, Ordering, ReadOnlyU32, fence, spin_loop, yield_now};
 
 pub use asleep::Asleep;
+pub use audience::Audience;
 pub use futex::MAX_LINES;
 pub use owed::OwedWake;
 pub use rest::{Rest, Sleep};

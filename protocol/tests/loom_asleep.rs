@@ -1,7 +1,8 @@
 //! Every interleaving (within the given number of preemptions) of small cases of a thread that sleeps in the kernel's
 //! queue of events: whoever has a letter for it, and whoever moves the durable watermark while it holds something back
 //! for that, never leaves it asleep. The flags are the code that runs; the event and the sleeper's turns are modelled
-//! on those of the engine (`engine/src/gateway/{bell,service}.rs`), with an event that is quieted in each turn.
+//! on those of the engine (`engine/src/gateway/{bell,service}.rs`), with an event that is quieted in each turn. And of
+//! an audience that may be empty: who has joined it is woken for whatever its first look did not find.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p touchline-protocol --release --test loom_asleep`
 #![cfg(loom)]
@@ -12,7 +13,7 @@ use std::{sync::Arc, time::Duration};
 use loom::thread;
 use touchline_protocol::{
     sync::{AtomicU32, AtomicU64, Ordering, ReadOnlyU32},
-    wait::{Asleep, EventCounter, EventWatch},
+    wait::{Asleep, Audience, EventCounter, EventWatch},
 };
 
 const FOR_EVER: Duration = Duration::from_secs(3600);
@@ -146,4 +147,61 @@ fn the_model_finds_a_look_in_front_of_its_publication() {
 #[should_panic(expected = "deadlock")]
 fn the_model_finds_a_sleeper_that_does_not_say_what_it_waits_for() {
     explore_as(3, (1, false), |bell| bell.put_letter(), |bell| bell.move_durable(1));
+}
+
+/// What the feed thread and a reader share: what is published, the event that wakes readers, and their number.
+#[derive(Default)]
+struct Feed {
+    published: AtomicU64,
+    event: AtomicU32,
+    readers: Audience,
+}
+
+/// A reader is counted and let in while something is published, and reads it.
+fn is_let_in(publish: fn(&Feed)) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(move || {
+        let feed = Arc::new(Feed::default());
+        let writer = Arc::clone(&feed);
+        let writer = thread::spawn(move || publish(&writer));
+        feed.readers.join();
+        let reader = Arc::clone(&feed);
+        // Another thread, as the reader is in another process than the gateway, which counts it.
+        let reader = thread::spawn(move || {
+            let watch = EventWatch::new(ReadOnlyU32::new(&reader.event));
+            loop {
+                let seen = watch.current();
+                if reader.published.load(Ordering::Acquire) == 1 {
+                    return;
+                }
+                watch.wait_changed(seen, FOR_EVER);
+            }
+        });
+        writer.join().unwrap();
+        reader.join().unwrap();
+    });
+}
+
+#[test]
+fn who_is_counted_before_it_looks_is_woken_for_what_it_does_not_find() {
+    is_let_in(|feed| {
+        feed.published.store(1, Ordering::Release);
+        if feed.readers.is_there() {
+            EventCounter::new(&feed.event).advance();
+        }
+    });
+}
+
+/// What a writer must not do: look whether there is anybody before it has published.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn the_model_finds_a_look_for_an_audience_in_front_of_the_publication() {
+    is_let_in(|feed| {
+        let is_there = feed.readers.is_there();
+        feed.published.store(1, Ordering::Release);
+        if is_there {
+            EventCounter::new(&feed.event).advance();
+        }
+    });
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ use touchline_protocol::message::command::KEY_MARKET_DATA;
 use touchline_protocol::message::decode::{self, Command, DecodeError, Event};
 use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::units::{Incarnation, KeyId, Position};
-use touchline_protocol::wait::{LocalSignal, WaitStrategy, Waiter};
+use touchline_protocol::wait::{Audience, LocalSignal, WaitStrategy, Waiter};
 
 use super::fold::{Fold, FoldError};
 use super::snapshots::Snapshots;
@@ -149,7 +149,7 @@ fn prepare(options: FeedOptions<'_>) -> Result<FeedThread, FeedError> {
         slots,
         incarnation,
         signal,
-        readers: [AtomicU32::new(0), AtomicU32::new(0)],
+        readers: [Audience::new(), Audience::new()],
         stop: AtomicBool::new(false),
     });
     let position = control.appended();
