@@ -35,7 +35,7 @@ use crate::notice::alert;
 /// Transactions between two looks at the mail; readers are woken as often at the least.
 const BATCH: u32 = 256;
 
-/// Longest sleep. Nothing depends on it: the keeper and the gateway wake the thread.
+/// Longest sleep. Nothing depends on it: the keeper and the gateway wake the thread, also when the log has failed.
 const LONGEST_SLEEP: Duration = Duration::from_millis(500);
 
 /// Sleep while somebody waits for a snapshot that cannot be made yet.
@@ -289,12 +289,18 @@ impl FeedThread {
                 thread::sleep(SHORTAGE_SLEEP);
                 continue;
             }
-            let (reader, desk) = (&self.reader, &self.desk);
             let limit = if self.snapshots.is_wanted() { SNAPSHOT_SLEEP } else { LONGEST_SLEEP };
-            waiter.idle([desk.signal.line()].into_iter(), limit, || {
-                reader.has_more() || desk.to_feed.has_mail() || desk.should_stop()
-            });
+            waiter.idle([self.desk.signal.line()].into_iter(), limit, || self.has_work());
         }
+    }
+
+    /// Whether there is something to do of all that the thread is woken for.
+    fn has_work(&self) -> bool {
+        self.reader.has_more()
+            || self.desk.to_feed.has_mail()
+            || self.desk.should_stop()
+            // Then they are answered by what was read.
+            || !self.questions.is_empty() && self.control.state() == LogState::LogFailed
     }
 
     /// Folds and writes a number of transactions; gives how many there were.

@@ -281,6 +281,7 @@ impl Control {
         self.set_state(LogState::LogFailed);
         self.wake_duty();
         self.ring_gateway();
+        self.wake_follower();
         alert!(
             "log failed at durable position {}: {why}; commands are refused from now on; repair the \
              disk and start the engine again: what was appended is still in the live window",
@@ -319,7 +320,7 @@ impl Control {
         self.inner.snapshots.get()
     }
 
-    /// Has the keeper ring `signal` when there is more to read; once and for all. So a thread that
+    /// Has the keeper ring `signal` when there is more to read, or never will be; once and for all. So a thread that
     /// follows the log may sleep, and the duty thread wakes nobody but the keeper.
     pub(crate) fn set_follower(&self, signal: Arc<LocalSignal>) {
         self.inner.follower.get_or_init(|| signal);

@@ -198,17 +198,24 @@ impl Keeper {
         if pauses {
             limit = limit.min(pause);
         }
-        let Self { progress: Progress { body, control, .. }, moved, .. } = self;
         let sleep = Sleep { done: durable, rests_to, pauses, limit };
+        let has_schedule = self.progress.has_schedule();
+        let Self { progress: Progress { body, control, .. }, moved, .. } = self;
         control.keeper_rest().sleep(
             control.keeper_line(),
             &sleep,
             || body.appended(),
-            |appended| {
-                control.keeper_should_stop() || appended != moved.1 && control.is_follower_parked()
-            },
+            |appended| is_to_stay_awake(control, has_schedule, appended != moved.1),
         );
     }
+}
+
+/// Whether a keeper that has looked at everything has something to do that it is rung for, whatever it sleeps through:
+/// it knows when to have snapshots made, or not yet, and more `is_appended` than it has told who follows the log.
+fn is_to_stay_awake(control: &Control, has_schedule: bool, is_appended: bool) -> bool {
+    control.keeper_should_stop()
+        || !has_schedule && control.snapshot_schedule().is_some()
+        || is_appended && control.is_follower_parked()
 }
 
 /// The running keeper.

@@ -189,6 +189,21 @@ fn a_feed_of_what_is_on_disk_judges_keys_by_that_when_the_disk_has_failed() {
 }
 
 #[test]
+fn a_feed_does_not_fall_asleep_over_a_question_that_a_failure_answers() {
+    let mut venue = venue();
+    venue.read_on();
+    // As if the log were not on disk so far yet.
+    venue.feed.questions.push_back((1, KeyId(1), Position(u64::MAX)));
+    venue.feed.read_mail();
+    assert!(!venue.feed.has_work());
+    venue.feed.control.fail("the test says so");
+    assert!(venue.feed.has_work());
+    venue.feed.read_mail();
+    assert_eq!(venue.answers(), [(1, Some(RejectReason::UnknownKey))]);
+    assert!(!venue.feed.has_work(), "it would look again without an end");
+}
+
+#[test]
 fn a_key_is_judged_also_where_the_log_ends_at_the_beginning_of_a_segment() {
     let mut venue = venue();
     let (account, amount) = (AccountId(1), 1);

@@ -163,6 +163,11 @@ impl Progress {
         }
     }
 
+    /// Whether it knows when to have snapshots made.
+    pub(super) fn has_schedule(&self) -> bool {
+        self.snapshots.is_some()
+    }
+
     /// How long what is to follow may wait, if anything is.
     pub(super) fn patience(&self) -> Option<Duration> {
         self.snapshots.as_ref().map(SnapshotStarter::patience)

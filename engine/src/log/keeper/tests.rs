@@ -4,13 +4,16 @@
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use touchline_protocol::log::{WINDOW_SEGMENT_BYTES, control::CONTROL_FILE};
+use touchline_protocol::log::WINDOW_SEGMENT_BYTES;
+use touchline_protocol::log::control::{CONTROL_FILE, LogState};
 use touchline_protocol::wait::{LocalSignal, park};
 
+use super::is_to_stay_awake;
 use crate::log::storage::{GatedStorage, Write};
 use crate::log::{Environment, Log, LogOptions, open_in};
 use crate::patience::{PATIENCE, Wait, join};
 use crate::recovery::NothingToReplay;
+use crate::snapshot::SnapshotSchedule;
 
 /// What nobody waits for is not written within the life of a test.
 const NEVER: Duration = Duration::from_secs(3600);
@@ -78,6 +81,33 @@ fn whoever_follows_the_log_is_woken_between_two_writes() {
         log.writer.want_durable();
         append(log);
     });
+}
+
+#[test]
+fn whoever_follows_the_log_is_woken_when_it_has_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open(folder.path(), NEVER);
+    let signal = Arc::new(LocalSignal::new());
+    log.control.set_follower(Arc::clone(&signal));
+    signal.line().raise();
+    log.control.fail("the test says so");
+    assert_eq!((log.control.state(), signal.rings()), (LogState::LogFailed, 1));
+}
+
+#[test]
+fn a_keeper_does_not_fall_asleep_over_a_schedule_that_it_does_not_know() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open(folder.path(), NEVER);
+    assert!(!is_to_stay_awake(&log.control, false, false));
+    log.control.schedule_snapshots(SnapshotSchedule {
+        every_bytes: u64::MAX / 2,
+        last: 0,
+        program: "/bin/false".into(),
+        arguments: Vec::new(),
+        pause: NEVER,
+    });
+    assert!(is_to_stay_awake(&log.control, false, false));
+    assert!(!is_to_stay_awake(&log.control, true, false), "it knows it");
 }
 
 #[test]
