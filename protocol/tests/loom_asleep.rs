@@ -12,7 +12,7 @@ use std::{sync::Arc, time::Duration};
 
 use loom::thread;
 use touchline_protocol::{
-    sync::{AtomicU32, AtomicU64, Ordering, ReadOnlyU32},
+    sync::{AtomicU32, AtomicU64, Ordering, ReadOnlyU32, fence},
     wait::{Asleep, Audience, EventCounter, EventWatch},
 };
 
@@ -147,6 +147,55 @@ fn the_model_finds_a_look_in_front_of_its_publication() {
 #[should_panic(expected = "deadlock")]
 fn the_model_finds_a_sleeper_that_does_not_say_what_it_waits_for() {
     explore_as(3, (1, false), |bell| bell.put_letter(), |bell| bell.move_durable(1));
+}
+
+/// A sleeper and who has a letter for it, as `Asleep::begin` and `Asleep::is_to_wake` are, with or without the fence of
+/// each.
+fn falls_asleep(sleeper_fences: bool, other_fences: bool) {
+    loom::model(move || {
+        /// Flag, event and letters.
+        type Words = (AtomicU32, AtomicU32, AtomicU64);
+        let words = Arc::new(Words::default());
+        let other = Arc::clone(&words);
+        let other = thread::spawn(move || {
+            other.2.store(1, Ordering::Release);
+            if other_fences {
+                fence(Ordering::SeqCst);
+            }
+            if other.0.load(Ordering::Relaxed) != 0 {
+                EventCounter::new(&other.1).advance();
+            }
+        });
+        let event = EventWatch::new(ReadOnlyU32::new(&words.1));
+        let quieted = event.current();
+        words.0.store(1, Ordering::Relaxed);
+        if sleeper_fences {
+            fence(Ordering::SeqCst);
+        }
+        if words.2.load(Ordering::Acquire) == 0 {
+            event.wait_changed(quieted, FOR_EVER);
+        }
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn with_both_fences_a_letter_wakes() {
+    falls_asleep(true, true);
+}
+
+/// What falling asleep must not be: without a fence in front of the last look.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn the_model_finds_a_last_look_without_a_fence() {
+    falls_asleep(false, true);
+}
+
+/// What nobody must do who has news: look at the flag without a fence behind what was published.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn the_model_finds_a_look_at_the_flag_without_a_fence() {
+    falls_asleep(true, false);
 }
 
 /// What the feed thread and a reader share: what is published, the event that wakes readers, and their number.

@@ -117,3 +117,47 @@ fn the_model_finds_a_reader_without_a_last_look() {
         writer.join().unwrap();
     });
 }
+
+/// What a writer must not do: write into a slot without a fence behind its mark.
+#[test]
+#[should_panic(expected = "a torn message was believed")]
+fn the_model_finds_a_writer_without_a_fence_behind_its_mark() {
+    explore(3, || {
+        let slot = slot();
+        write_slot(&*slot, 1, &message(1));
+        let writer = Arc::clone(&slot);
+        let writer = thread::spawn(move || {
+            writer[MARK_WORD].store(BUSY | (1 + LAP), Ordering::Relaxed);
+            for (index, value) in message(1 + LAP).into_iter().enumerate() {
+                if index != MARK_WORD {
+                    writer[index].store(value, Ordering::Relaxed);
+                }
+            }
+            writer[MARK_WORD].store(1 + LAP, Ordering::Release);
+        });
+        read(&slot, 1);
+        writer.join().unwrap();
+    });
+}
+
+/// What a reader must not do: look for the last time without a fence behind its copy.
+#[test]
+#[should_panic(expected = "a torn message was believed")]
+fn the_model_finds_a_reader_without_a_fence_before_its_last_look() {
+    explore(3, || {
+        let slot = slot();
+        write_slot(&*slot, 1, &message(1));
+        let writer = Arc::clone(&slot);
+        let writer = thread::spawn(move || write_slot(&*writer, 1 + LAP, &message(1 + LAP)));
+        if slot[MARK_WORD].load(Ordering::Relaxed) == 1 {
+            fence(Ordering::Acquire);
+            let mut into = [0; WORDS];
+            ReadOnlyWords::new(&*slot).copy_to(0, &mut into);
+            into[MARK_WORD] = 1;
+            if slot[MARK_WORD].load(Ordering::Relaxed) == 1 {
+                assert_eq!(into, message(1), "a torn message was believed");
+            }
+        }
+        writer.join().unwrap();
+    });
+}

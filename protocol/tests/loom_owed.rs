@@ -9,7 +9,7 @@ use std::{iter, sync::Arc, time::Duration};
 
 use loom::thread;
 use touchline_protocol::{
-    sync::{AtomicU64, Ordering},
+    sync::{AtomicU32, AtomicU64, Ordering},
     wait::{LocalSignal, OwedWake, park},
 };
 
@@ -115,4 +115,55 @@ fn what_is_sent_behind_a_keeper_that_turns_to_something_longer_is_woken_for_when
         line.wake(line.owed.keeper_ends());
     };
     explore(3, 2, 1, turns_and_ends, Line::send);
+}
+
+/// A keeper goes while another thread sends, by the same words as in `OwedWake`; `is_due` is the sender's part, behind
+/// what it has sent: what is owed, and how many keepers there are.
+fn a_keeper_goes_while_another_sends(is_due: fn(&AtomicU32, &AtomicU32) -> bool) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(move || {
+        let shared = Arc::new((Line::default(), AtomicU32::new(0), AtomicU32::new(1)));
+        let [taker, keeper] = [(); 2].map(|()| Arc::clone(&shared));
+        let taker = thread::spawn(move || taker.0.take(1));
+        let keeper = thread::spawn(move || {
+            let (line, owed, keepers) = &*keeper;
+            keepers.fetch_sub(1, Ordering::Relaxed);
+            line.wake(owed.swap(0, Ordering::AcqRel) > 0);
+        });
+        let (line, owed, keepers) = &*shared;
+        line.sent.fetch_add(1, Ordering::Release);
+        line.wake(is_due(owed, keepers));
+        keeper.join().unwrap();
+        taker.join().unwrap();
+    });
+}
+
+#[test]
+fn what_is_owed_is_marked_before_the_look_for_a_keeper() {
+    a_keeper_goes_while_another_sends(|owed, keepers| {
+        owed.fetch_add(1, Ordering::AcqRel);
+        keepers.load(Ordering::Relaxed) == 0 && owed.swap(0, Ordering::AcqRel) > 0
+    });
+}
+
+/// What a sender must not do: look for a keeper first, and mark what is owed then.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn the_model_finds_a_look_for_a_keeper_in_front_of_the_mark() {
+    a_keeper_goes_while_another_sends(|owed, keepers| {
+        let is_kept = keepers.load(Ordering::Relaxed) > 0;
+        owed.fetch_add(1, Ordering::AcqRel);
+        !is_kept && owed.swap(0, Ordering::AcqRel) > 0
+    });
+}
+
+/// What marking must not be: without the order in which a keeper goes and takes what is owed.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn the_model_finds_a_mark_that_orders_nothing() {
+    a_keeper_goes_while_another_sends(|owed, keepers| {
+        owed.fetch_add(1, Ordering::Relaxed);
+        keepers.load(Ordering::Relaxed) == 0 && owed.swap(0, Ordering::AcqRel) > 0
+    });
 }

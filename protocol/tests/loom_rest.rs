@@ -11,9 +11,10 @@ use std::{sync::Arc, time::Duration};
 
 use loom::thread;
 use touchline_protocol::{
-    sync::{AtomicU32, AtomicU64, Ordering, ReadOnlyU32},
+    sync::{AtomicU32, AtomicU64, Ordering, ReadOnlyU32, fence},
     wait::{
-        EventCounter, EventWatch, LocalSignal, ParkingLine, Rest, Sleep, park, wake_if_seen_parked,
+        EventCounter, EventWatch, LocalSignal, ParkingLine, Rest, Sleep, park, sleep_while,
+        wake_if_seen_parked,
     },
 };
 
@@ -212,4 +213,55 @@ fn the_model_finds_a_telling_in_front_of_its_publication() {
         log.appended.store(1, Ordering::Release);
         keeper.join().unwrap();
     });
+}
+
+/// A keeper that sleeps until there is anything and who appends it, as `Rest::sleep` and `Rest::tell` are, with or
+/// without the fence of each.
+fn rests(sleeper_fences: bool, waker_fences: bool) {
+    explore(3, move || {
+        // Up to where work is no reason to wake: all of it, for who is awake.
+        let shared = Arc::new((Log::default(), AtomicU64::new(u64::MAX)));
+        let waker = Arc::clone(&shared);
+        let waker = thread::spawn(move || {
+            let (log, rests_to) = &*waker;
+            log.appended.store(1, Ordering::Release);
+            if waker_fences {
+                fence(Ordering::SeqCst);
+            }
+            if 1 > rests_to.load(Ordering::Relaxed) {
+                wake_if_seen_parked(ReadOnlyU32::new(&log.parked), &log.doorbell);
+            }
+        });
+        let (log, rests_to) = &*shared;
+        let doorbell = ReadOnlyU32::new(&log.doorbell);
+        let seen = doorbell.load_relaxed();
+        rests_to.store(0, Ordering::Relaxed);
+        log.parked.store(1, Ordering::Relaxed);
+        if sleeper_fences {
+            fence(Ordering::SeqCst);
+        }
+        if log.appended() == 0 {
+            sleep_while([(doorbell, seen)], FOR_EVER);
+        }
+        waker.join().unwrap();
+    });
+}
+
+#[test]
+fn with_both_fences_what_is_appended_ends_the_rest() {
+    rests(true, true);
+}
+
+/// What a keeper must not do: look for the last time without a fence behind what it has said.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn the_model_finds_a_rest_without_a_fence() {
+    rests(false, true);
+}
+
+/// What the duty thread must not do: look what the keeper rests to without a fence behind its publication.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn the_model_finds_a_telling_without_a_fence() {
+    rests(true, false);
 }

@@ -14,7 +14,7 @@ use loom::thread;
 use touchline_protocol::{
     ring::{Capacity, Consumer, HeapRing, MessageBuffer, Producer, PushError},
     sync::{AtomicU32, AtomicU64, EndFlag, Ordering, ReadOnlyU32, fence, yield_now},
-    wait::{self, EventCounter, EventWatch, LocalSignal},
+    wait::{self, EventCounter, EventWatch, LocalSignal, ParkingLine, wake_if_parked},
 };
 
 const FOR_EVER: Duration = Duration::from_secs(3600);
@@ -296,6 +296,197 @@ fn a_reply_that_a_worker_leaves_to_the_disk_is_handed_on() {
 #[should_panic(expected = "deadlock")]
 fn the_model_finds_the_reply_that_nobody_rang_for() {
     explore(3, || a_reply_that_a_worker_leaves_behind(false));
+}
+
+/// Replies that the adapter's link waits for: its thread sleeps on the bell all the time, and the flag goes up and down
+/// for it and for a worker that looks in its place (`adapter/src/link/watch.rs`).
+#[derive(Default)]
+struct Link {
+    /// Published by the engine.
+    replies: AtomicU64,
+    parked: AtomicU32,
+    doorbell: AtomicU32,
+    /// Rung within the process, so that a case ends.
+    own_bell: AtomicU32,
+    /// Replies that were handed on, and workers that are awake.
+    looked: Mutex<(u64, usize)>,
+}
+
+impl Link {
+    fn line(&self) -> ParkingLine<'_> {
+        ParkingLine::new(&self.parked, ReadOnlyU32::new(&self.doorbell))
+    }
+
+    fn has_more(&self, handed_on: u64) -> bool {
+        self.replies.load(Ordering::Acquire) > handed_on
+    }
+
+    /// The engine's part.
+    fn reply(&self) {
+        self.replies.fetch_add(1, Ordering::Release);
+        wake_if_parked(ReadOnlyU32::new(&self.parked), &self.doorbell);
+    }
+
+    /// The part of the link's thread, until so many replies are handed on.
+    fn watch(&self, all: u64, arm: Arm) {
+        loop {
+            let bells = [&self.doorbell, &self.own_bell]
+                .map(|word| (ReadOnlyU32::new(word), ReadOnlyU32::new(word).load_acquire()));
+            let may_sleep = {
+                let mut looked = self.looked.lock().unwrap();
+                let nobody_else = looked.1 == 0;
+                if nobody_else {
+                    self.line().lower();
+                }
+                let before = std::mem::replace(&mut looked.0, self.replies.load(Ordering::Acquire));
+                if looked.0 == all {
+                    return;
+                }
+                looked.0 == before && !(nobody_else && arm(self, looked.0))
+            };
+            if may_sleep {
+                wait::sleep_while(bells, FOR_EVER);
+            }
+        }
+    }
+
+    /// The part of a worker that is awake and falls asleep.
+    fn worker_sleeps(&self, all: u64, arm: Arm) {
+        let mut looked = self.looked.lock().unwrap();
+        looked.1 -= 1;
+        loop {
+            looked.0 = self.replies.load(Ordering::Acquire);
+            if looked.0 == all {
+                return EventCounter::new(&self.own_bell).advance();
+            }
+            if looked.1 > 0 || !arm(self, looked.0) {
+                return;
+            }
+        }
+    }
+
+    /// The part of a worker that wakes.
+    fn worker_wakes(&self) {
+        let mut looked = self.looked.lock().unwrap();
+        looked.1 += 1;
+        if looked.1 == 1 {
+            self.line().lower();
+        }
+    }
+}
+
+/// Has the engine ring from now on, and tells whether there is more than so many replies by then.
+type Arm = fn(&Link, u64) -> bool;
+
+fn arm(link: &Link, handed_on: u64) -> bool {
+    link.line().raise();
+    link.has_more(handed_on)
+}
+
+/// The engine sends two replies to a thread that sleeps on the bell, beside `workers` that fall asleep.
+fn hands_on(preemptions: usize, workers: usize, arm: Arm) {
+    explore(preemptions, move || {
+        let link = Arc::new(Link::default());
+        link.looked.lock().unwrap().1 = workers;
+        let [engine, watching] = [(); 2].map(|()| Arc::clone(&link));
+        let engine = thread::spawn(move || {
+            engine.reply();
+            engine.reply();
+        });
+        let watching = thread::spawn(move || watching.watch(2, arm));
+        (0..workers).for_each(|_| link.worker_sleeps(2, arm));
+        engine.join().unwrap();
+        watching.join().unwrap();
+    });
+}
+
+#[test]
+fn who_sleeps_on_a_bell_under_a_raised_flag_is_woken_for_every_reply() {
+    hands_on(3, 0, arm);
+}
+
+#[test]
+fn a_worker_that_falls_asleep_leaves_the_bell_to_who_sleeps_on_it() {
+    hands_on(2, 1, arm);
+}
+
+#[test]
+fn a_worker_that_wakes_and_falls_asleep_again_takes_no_ring_away() {
+    explore(2, || {
+        let link = Arc::new(Link::default());
+        let [engine, watching] = [(); 2].map(|()| Arc::clone(&link));
+        let engine = thread::spawn(move || engine.reply());
+        let watching = thread::spawn(move || watching.watch(1, arm));
+        link.worker_wakes();
+        link.worker_sleeps(1, arm);
+        engine.join().unwrap();
+        watching.join().unwrap();
+    });
+}
+
+/// What raising the flag must not be: without a fence in front of the look behind it.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn the_model_finds_a_flag_that_is_raised_without_a_fence() {
+    hands_on(3, 0, |link, handed_on| {
+        link.parked.store(1, Ordering::Relaxed);
+        link.has_more(handed_on)
+    });
+}
+
+/// What nobody must do: look first and raise the flag then.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn the_model_finds_a_flag_that_is_raised_behind_the_look() {
+    hands_on(3, 0, |link, handed_on| {
+        let has_more = link.has_more(handed_on);
+        link.line().raise();
+        has_more
+    });
+}
+
+/// A sleeper and its waker as `park` and `wake_if_parked` are, with or without the fence of each.
+fn parks(sleeper_fences: bool, waker_fences: bool) {
+    explore(3, move || {
+        let link = Arc::new(Link::default());
+        let waker = Arc::clone(&link);
+        let waker = thread::spawn(move || {
+            waker.replies.store(1, Ordering::Release);
+            if waker_fences {
+                fence(Ordering::SeqCst);
+            }
+            wait::wake_if_seen_parked(ReadOnlyU32::new(&waker.parked), &waker.doorbell);
+        });
+        let doorbell = ReadOnlyU32::new(&link.doorbell);
+        let seen = doorbell.load_relaxed();
+        link.parked.store(1, Ordering::Relaxed);
+        if sleeper_fences {
+            fence(Ordering::SeqCst);
+        }
+        if !link.has_more(0) {
+            wait::sleep_while([(doorbell, seen)], FOR_EVER);
+        }
+        waker.join().unwrap();
+    });
+}
+
+#[test]
+fn with_both_fences_nobody_is_left_asleep() {
+    parks(true, true);
+}
+
+/// What parking must not be: without its fence.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn the_model_finds_parking_without_a_fence() {
+    parks(false, true);
+}
+
+/// What waking must not be: without its fence.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn the_model_finds_waking_without_a_fence() {
+    parks(true, false);
 }
 
 /// What the ring must not be: the same words with a relaxed publication. If the model let this
