@@ -198,7 +198,10 @@ fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Takes the space of a new file, so that no store into its mapping can find the disk full.
+/// Takes the space of a new file, so that no store into its mapping finds the disk full where the file system changes
+/// it in place. One that writes what changes to another place (btrfs, ZFS; any one once a snapshot or a copy shares the
+/// file's blocks) may need new space for a store: where there is none the process dies by SIGBUS. Nothing that was
+/// appended is lost then, but the next start needs room.
 pub(super) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     match fallocate(file, FallocateFlags::empty(), 0, bytes) {
         // Not every file system can reserve: written zeros take the space as well.
