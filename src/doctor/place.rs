@@ -19,6 +19,8 @@ const WRITES: usize = 200;
 const SLOW_WRITE: Duration = Duration::from_millis(1);
 /// The file systems tmpfs and ramfs, by their numbers.
 const OF_MEMORY: [FsWord; 2] = [0x0102_1994, 0x8584_58f6];
+/// The file systems btrfs and ZFS, likewise: what changes in a file they write to another place.
+const COPYING: [FsWord; 2] = [0x9123_683e, 0x2fc1_2fc1];
 /// Segments that must find room: the present one, the next one, and two that a snapshot leaves.
 const SEGMENTS: u64 = 4;
 const MIB: u64 = 1 << 20;
@@ -30,7 +32,13 @@ pub(super) fn look(data: &Path, config: &EngineConfig) -> Vec<Finding> {
     let mut findings =
         vec![data_folder(data), room(&folder, shared_memory, (config, &taken)), disk(&folder)];
     findings.extend(file_size(getrlimit(Resource::Fsize).current, (config, &taken)));
-    findings.extend([window(shared_memory, (config, &taken)), io_uring(config)]);
+    findings.push(window(shared_memory, (config, &taken)));
+    if goes_to_data_folder(shared_memory, (config, &taken))
+        && let Ok(disk) = statfs(&folder)
+    {
+        findings.extend(disk_of_window(disk.f_type));
+    }
+    findings.push(io_uring(config));
     findings
 }
 
@@ -114,17 +122,35 @@ fn file_size(limit: Option<u64>, (config, taken): (&EngineConfig, &Taken)) -> Op
 /// MiB that a live window of a given size takes of the data folder's disk beyond the one that lies there. One
 /// without takes a quarter of what is free at the most.
 fn window_beside_the_log(shared_memory: &Path, (config, taken): (&EngineConfig, &Taken)) -> u64 {
-    let wanted = config.log.window_mib;
-    let may_be_there = || {
-        let has_room = free_for_window(shared_memory, taken).is_ok_and(|free| free / MIB >= wanted);
-        has_room && host::try_shared_memory(shared_memory).is_ok()
+    let beside = config.log.window_mib.saturating_sub(taken.window / MIB);
+    if goes_to_data_folder(shared_memory, (config, taken)) { beside } else { 0 }
+}
+
+/// Whether the live window is made in the data folder, by what is free in memory now.
+fn goes_to_data_folder(shared_memory: &Path, (config, taken): (&EngineConfig, &Taken)) -> bool {
+    let least = match config.log.window_mib {
+        // A quarter of what is free.
+        0 => 4 * WINDOW_BYTES_MIN / MIB,
+        mib => mib,
     };
-    let beside = wanted.saturating_sub(taken.window / MIB);
+    let has_room = || free_for_window(shared_memory, taken).is_ok_and(|free| free / MIB >= least);
     match config.log.window {
-        WindowPlace::Data => beside,
-        WindowPlace::Auto if !may_be_there() => beside,
-        WindowPlace::Auto | WindowPlace::SharedMemory => 0,
+        WindowPlace::Data => true,
+        WindowPlace::Auto => !(has_room() && host::try_shared_memory(shared_memory).is_ok()),
+        WindowPlace::SharedMemory => false,
     }
+}
+
+/// What is to be said of a file system of this kind on which the live window lies.
+fn disk_of_window(kind: FsWord) -> Option<Finding> {
+    COPYING.contains(&kind).then(|| {
+        Finding::could(
+            "window's disk",
+            "the live window lies on btrfs or ZFS, where a store into it may need new space",
+            "an engine that finds none dies by SIGBUS and needs room to start again: keep the disk from getting full, \
+             or give the window room in memory",
+        )
+    })
 }
 
 /// Bytes of shared memory that a start finds for its window, once it has taken back those of an older one.
@@ -328,6 +354,25 @@ mod tests {
         assert_eq!(beside_others > wanted, disk.f_bavail < disk.f_blocks);
         let all = Taken { window_in_memory: (total + 1) * MIB, ..nothing };
         assert_eq!(size(&all), wanted);
+    }
+
+    #[test]
+    fn a_window_on_a_disk_that_copies_what_changes_is_told() {
+        for (kind, told) in [(0x9123_683e, true), (0x2fc1_2fc1, true), (0xef53, false)] {
+            let state = disk_of_window(kind).map(|finding| finding.state);
+            assert_eq!(state, told.then_some(State::Could), "{kind:x}");
+        }
+        let memory = tempfile::tempdir().unwrap();
+        let goes = |place, mib| {
+            let config = config(|config| (config.log.window, config.log.window_mib) = (place, mib));
+            goes_to_data_folder(memory.path(), (&config, &Taken::default()))
+        };
+        assert!(goes(WindowPlace::Data, 8));
+        assert!(!goes(WindowPlace::Auto, 8) && !goes(WindowPlace::Auto, 0), "memory has room");
+        assert!(goes(WindowPlace::Auto, u64::MAX), "it has not");
+        assert!(!goes(WindowPlace::SharedMemory, u64::MAX));
+        open_to_others(&user_folder(memory.path()));
+        assert!(goes(WindowPlace::Auto, 8) && goes(WindowPlace::Auto, 0), "nor may it be there");
     }
 
     #[test]
