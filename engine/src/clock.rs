@@ -17,6 +17,10 @@ const STEP_NS: u64 = NS_PER_SECOND;
 /// How far real time may lie behind the log's last time at a start.
 pub const BEHIND_MAX_NS: u64 = 5 * NS_PER_SECOND;
 
+/// Latest time of a log that engine time goes on from, ns since the epoch: it leaves more behind it than any engine
+/// runs.
+pub const LAST_NS_MAX: u64 = i64::MAX.cast_unsigned();
+
 /// Where time comes from.
 pub trait TimeSource {
     /// A clock that never goes back, ns.
@@ -68,27 +72,42 @@ pub struct Clock<T = SystemTime> {
     stepped: bool,
 }
 
-/// The log's last time lies ahead of real time by more than [`BEHIND_MAX_NS`].
+/// Why engine time cannot go on from the log's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
-    "the clock shows {behind_ms} ms less than the last time in the log: correct the clock, or start \
-     with --allow-clock-behind to go on from the log's time"
-)]
-pub struct ClockBehind {
-    /// How far behind, ms.
-    pub behind_ms: u64,
+pub enum ClockError {
+    /// The log's last time lies ahead of real time by more than [`BEHIND_MAX_NS`].
+    #[error(
+        "the clock shows {behind_ms} ms less than the last time in the log: correct the clock, or start \
+         with --allow-clock-behind to go on from the log's time"
+    )]
+    Behind {
+        /// How far behind, ms.
+        behind_ms: u64,
+    },
+    /// The log's last time lies behind [`LAST_NS_MAX`]: no engine has written it.
+    #[error(
+        "the last time in the log, {last_ns} ns since 1970, is behind the year 2262: none can follow it"
+    )]
+    Beyond {
+        /// That time, ns since the epoch.
+        last_ns: u64,
+    },
 }
 
 impl<T: TimeSource> Clock<T> {
     /// Starts engine time at real time, or just behind the log's last time where that is later.
     ///
     /// # Errors
-    /// If real time is more than 5 s behind the log's last time, unless `allow_behind`.
-    pub fn start(source: T, log_last_ns: u64, allow_behind: bool) -> Result<Self, ClockBehind> {
+    /// If real time is more than 5 s behind the log's last time, unless `allow_behind`; if that is behind
+    /// [`LAST_NS_MAX`].
+    pub fn start(source: T, log_last_ns: u64, allow_behind: bool) -> Result<Self, ClockError> {
+        if log_last_ns > LAST_NS_MAX {
+            return Err(ClockError::Beyond { last_ns: log_last_ns });
+        }
         let real = source.real_ns();
         let behind = log_last_ns.saturating_sub(real);
         if behind > BEHIND_MAX_NS && !allow_behind {
-            return Err(ClockBehind { behind_ms: behind / 1_000_000 });
+            return Err(ClockError::Behind { behind_ms: behind / 1_000_000 });
         }
         let begin = real.max(log_last_ns + 1);
         let monotonic = source.monotonic_ns();
@@ -163,8 +182,23 @@ mod tests {
         let mut clock = Clock::start(&fake, last, false).unwrap();
         assert!(clock.now().0 > last);
         let far = 16 * NS_PER_SECOND;
-        assert_eq!(Clock::start(&fake, far, false).unwrap_err().behind_ms, 6000);
+        let behind = ClockError::Behind { behind_ms: 6000 };
+        assert_eq!(Clock::start(&fake, far, false).unwrap_err(), behind);
         assert!(Clock::start(&fake, far, true).unwrap().now().0 > far);
+    }
+
+    #[test]
+    fn no_time_follows_the_last_that_there_is() {
+        let fake = Fake { monotonic: Cell::new(50), real: Cell::new(10 * NS_PER_SECOND) };
+        for last_ns in [LAST_NS_MAX + 1, u64::MAX] {
+            for allow_behind in [false, true] {
+                let refused = Clock::start(&fake, last_ns, allow_behind).unwrap_err();
+                assert_eq!(refused, ClockError::Beyond { last_ns });
+            }
+        }
+        let mut clock = Clock::start(&fake, LAST_NS_MAX, true).unwrap();
+        fake.pass(NS_PER_SECOND);
+        assert!(clock.now().0 > LAST_NS_MAX);
     }
 
     #[test]

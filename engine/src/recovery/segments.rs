@@ -225,6 +225,32 @@ mod tests {
         }
     }
 
+    /// Its checksum is right: somebody has made it.
+    #[test]
+    fn a_segment_behind_the_last_position_is_refused_with_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let identity =
+            LogIdentity { log_id: [1; 16], salt: 2, segment_bytes: WINDOW_SEGMENT_BYTES };
+        let (number, segment_bytes) = (u64::MAX / WINDOW_SEGMENT_BYTES, WINDOW_SEGMENT_BYTES);
+        for number in [number, u64::MAX] {
+            let path = segment_path(folder.path(), number);
+            let mut header = [0; SEGMENT_HEADER_BYTES as usize];
+            identity.write_header(number, &mut header);
+            fs::write(&path, header).unwrap();
+            let file = fs::File::options().write(true).open(&path).unwrap();
+            file.set_len(segment_bytes).unwrap();
+            let storage: Arc<dyn Storage> = Arc::new(FileStorage);
+            let refused = Segments::open_all(&storage, folder.path()).err().unwrap();
+            let beyond = SegmentError::Beyond { found: number, segment_bytes };
+            assert!(
+                matches!(&refused, RecoveryError::FirstSegment { path: told, source }
+                    if *told == path && *source == beyond),
+                "{refused}"
+            );
+            fs::remove_file(path).unwrap();
+        }
+    }
+
     #[test]
     fn segments_that_go_while_the_folder_is_looked_at_are_no_fault() {
         let folder = tempfile::tempdir().unwrap();

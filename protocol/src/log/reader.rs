@@ -204,6 +204,8 @@ impl LogReader {
     pub fn open_with(data: &Path, follow: Follow, shared_memory: &Path) -> Result<Self, ReadError> {
         let folder = data.join(SEGMENT_FOLDER);
         let (number, identity) = oldest_segment(&folder)?;
+        let disk = Disk::new(folder, identity);
+        let position = disk.begin_of(number)?;
         let boot_id = boot_id().map_err(failed("reading", Path::new("/proc")))?;
         let mut reader = Self {
             data: data.to_owned(),
@@ -211,14 +213,14 @@ impl LogReader {
             identity,
             boot_id,
             follow,
-            position: number * identity.segment_bytes,
+            position,
             succession: Succession::new(),
             last: None,
             live: None,
             engines: 0,
             seen_event: 0,
             limit_seen: 0,
-            disk: Disk::new(folder, identity),
+            disk,
             frame: vec![0; MAX_FRAME_BYTES / 8].into_boxed_slice(),
         };
         reader.attach()?;
@@ -403,9 +405,9 @@ impl LogReader {
     /// Goes to the oldest position that the log still has, and gives it.
     ///
     /// # Errors
-    /// If the folder cannot be listed; the reader is where it was.
+    /// If the folder cannot be listed, or no segment can be the oldest one; the reader is where it was.
     pub fn rewind(&mut self) -> Result<Position, ReadError> {
-        let oldest = Position(self.disk.oldest()? * self.identity.segment_bytes);
+        let oldest = Position(self.disk.oldest()?);
         self.seek(oldest);
         Ok(oldest)
     }

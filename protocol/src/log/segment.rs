@@ -57,6 +57,9 @@ struct RawHeader {
     crc: u32,
 }
 
+/// No log goes on behind this position: so none that is added to one, by a frame or a few segments, overflows.
+const POSITION_MAX: u64 = 1 << 63;
+
 const RAW_BYTES: usize = 64;
 const CRC_OFFSET: usize = 60;
 
@@ -117,6 +120,14 @@ pub enum SegmentError {
         /// By the file's name.
         expected: u64,
     },
+    /// A segment behind the last position that there is.
+    #[error("segment {found} of {segment_bytes} bytes would end behind position 2^63")]
+    Beyond {
+        /// Number in the header.
+        found: u64,
+        /// Segment size in the header, bytes.
+        segment_bytes: u64,
+    },
     /// A segment of another log.
     #[error("a segment of another log")]
     Foreign,
@@ -135,7 +146,11 @@ impl SegmentError {
     pub const fn is_of_another(&self) -> bool {
         matches!(
             self,
-            Self::Version { .. } | Self::Size { .. } | Self::Number { .. } | Self::Foreign
+            Self::Version { .. }
+                | Self::Size { .. }
+                | Self::Number { .. }
+                | Self::Beyond { .. }
+                | Self::Foreign
         )
     }
 }
@@ -188,7 +203,21 @@ impl LogIdentity {
         }
         let identity =
             Self { log_id: raw.log_id, salt: raw.salt, segment_bytes: raw.segment_bytes };
+        identity.begin_of(raw.number)?;
         Ok((identity, raw.number))
+    }
+
+    /// The position that segment `number` begins at.
+    ///
+    /// # Errors
+    /// [`SegmentError::Beyond`] if it would end behind position 2^63.
+    pub fn begin_of(&self, number: u64) -> Result<u64, SegmentError> {
+        let segment_bytes = self.segment_bytes;
+        let end = number.checked_add(1).and_then(|next| next.checked_mul(segment_bytes));
+        match end {
+            Some(end) if end <= POSITION_MAX => Ok(end - segment_bytes),
+            _ => Err(SegmentError::Beyond { found: number, segment_bytes }),
+        }
     }
 
     /// Checks that `bytes` begin with the header of this log's segment `number`.
@@ -276,7 +305,15 @@ mod tests {
         let mut odd = vec![0; 4096];
         LogIdentity { segment_bytes: 4096, ..IDENTITY }.write_header(0, &mut odd);
         assert_eq!(LogIdentity::read_header(&odd), Err(SegmentError::Size { found: 4096 }));
-        let whole = [newer, header(4), odd].map(|bytes| IDENTITY.check_header(3, &bytes));
+        let last = (1 << 63) / IDENTITY.segment_bytes - 1;
+        assert_eq!(LogIdentity::read_header(&header(last)), Ok((IDENTITY, last)));
+        for found in [last + 1, u64::MAX / IDENTITY.segment_bytes, u64::MAX] {
+            let beyond = SegmentError::Beyond { found, segment_bytes: IDENTITY.segment_bytes };
+            assert_eq!(LogIdentity::read_header(&header(found)), Err(beyond));
+            assert_eq!(IDENTITY.check_header(found, &header(found)), Err(beyond));
+        }
+        let whole =
+            [newer, header(4), odd, header(u64::MAX)].map(|bytes| IDENTITY.check_header(3, &bytes));
         assert!(whole.iter().all(|judged| judged.is_err_and(|error| error.is_of_another())));
         let broken = [vec![0; 64], vec![1; 63], vec![1; 64], header(4)[1..65].to_vec()];
         for bytes in broken {

@@ -121,9 +121,17 @@ impl Disk {
         Self::new(self.folder.clone(), self.identity)
     }
 
-    /// Number of the oldest segment that there is now.
+    /// Where the oldest segment begins that there is now.
     pub(super) fn oldest(&self) -> Result<u64, ReadError> {
-        oldest_number(&self.folder)
+        self.begin_of(oldest_number(&self.folder)?)
+    }
+
+    /// Where the segment `number` begins, which may be any that a file has in its name.
+    pub(super) fn begin_of(&self, number: u64) -> Result<u64, ReadError> {
+        self.identity.begin_of(number).map_err(|source| {
+            let path = segment_path(&self.folder, number);
+            ReadError::Segment { path, source }
+        })
     }
 
     /// Drops what was read ahead, and the open file.
@@ -226,7 +234,7 @@ impl Disk {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let oldest = oldest_number(&self.folder)?;
                 if number < oldest {
-                    let oldest = oldest * self.identity.segment_bytes;
+                    let oldest = self.begin_of(oldest)?;
                     return Err(ReadError::TooOld { position, oldest });
                 }
                 if limit.is_some() { Err(failed("opening", &path)(error)) } else { Ok(false) }
@@ -240,6 +248,26 @@ impl Disk {
 mod tests {
     use super::*;
     use crate::log::{SEGMENT_BYTES_DEFAULT, SEGMENT_HEADER_BYTES};
+
+    /// The number is in a name, and in a header whose checksum is right.
+    #[test]
+    fn a_segment_behind_the_last_position_is_refused_with_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let identity =
+            LogIdentity { log_id: [1; 16], salt: 2, segment_bytes: SEGMENT_BYTES_DEFAULT };
+        let mut header = vec![0; SEGMENT_HEADER_BYTES as usize];
+        let path = segment_path(folder.path(), u64::MAX);
+        identity.write_header(u64::MAX, &mut header);
+        fs::write(&path, header).unwrap();
+        let mut disk = Disk::new(folder.path().to_owned(), identity);
+        let opened = oldest_segment(folder.path()).map(drop);
+        let read = disk.open_segment(0, 0, None).map(drop);
+        for refused in [opened, disk.oldest().map(drop), read] {
+            let refused = refused.unwrap_err().to_string();
+            let told = format!("{} offset 0: segment 18446744073709551615 of", path.display());
+            assert!(refused.starts_with(&told), "{refused}");
+        }
+    }
 
     #[test]
     fn a_segment_that_is_pruned_after_it_was_listed_is_passed_over() {

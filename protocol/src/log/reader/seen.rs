@@ -78,7 +78,7 @@ impl LogReader {
         incarnation: Incarnation,
         position: Position,
     ) -> Result<Position, ReadError> {
-        let oldest = self.disk.oldest()? * self.identity.segment_bytes;
+        let oldest = self.disk.oldest()?;
         let limit = self.watermark().0;
         if position.0 < oldest {
             // Else where that engine ended stood in front of the log's beginning; or this log's own one of that number
