@@ -614,7 +614,10 @@ fn a_segment_whose_neighbour_is_gone_does_not_get_its_name_back() {
     let leaving = segment(0).with_extension("seg.leaving");
     fs::rename(segment(0), &leaving).unwrap();
     fs::remove_file(segment(1)).unwrap();
+    // The last number that there is has no neighbour at all.
+    let last = segment(u64::MAX).with_extension("seg.leaving");
+    fs::write(&last, "").unwrap();
     let pruned = prune(venue.path(), false, &mut |_| {}).unwrap();
     assert_eq!(pruned.begin.0, 2 * WINDOW_SEGMENT_BYTES);
-    assert!(!leaving.exists() && !segment(0).exists());
+    assert!(!leaving.exists() && !segment(0).exists() && !last.exists());
 }

@@ -190,7 +190,7 @@ fn take_back(segments: &Segments) -> Result<bool, DiskError> {
     for number in numbers {
         let path = segment_path(folder, number);
         let leaving = path.with_extension(LEAVING);
-        if number + 1 == first {
+        if number.checked_add(1) == Some(first) {
             fs::rename(&leaving, &path).map_err(disk_error("renaming", &leaving))?;
             first = number;
         } else {
