@@ -528,4 +528,6 @@ fn malformed(fault: &FrameFault) -> Next {
 }
 
 #[cfg(test)]
+mod any_cut;
+#[cfg(test)]
 mod tests;

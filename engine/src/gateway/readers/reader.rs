@@ -278,4 +278,6 @@ impl Reader {
 }
 
 #[cfg(test)]
+mod any_cut;
+#[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ use touchline_protocol::units::Incarnation;
 const STALL: Duration = Duration::from_secs(5);
 const NOTHING_NEW: Marks = Marks { appended: Position(0), durable: Position(0), feed: Position(0) };
 
-fn reader(now: Instant) -> Reader {
+pub(super) fn reader(now: Instant) -> Reader {
     let (near, far) = UnixStream::pair().unwrap();
     let desk = Arc::new(FeedDesk::without_feed(far.into()));
     let place = desk.reader(true);
