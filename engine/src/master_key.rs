@@ -91,16 +91,22 @@ fn own(data: &Path) -> Result<(MasterKey, Marked)> {
     let key = MasterKey::load(&data.join(FILE))
         .context("the venue's keys come from its master key: put the file back")?;
     let path = data.join(MARK_FILE);
+    let other = || {
+        let (file, path) = (data.join(FILE), path.display());
+        format!(
+            "{} is another one than this venue's, as {path} tells: every API key and secret would be void. Put the \
+             right one back; to go on with this one, for clients that get new keys, remove {path}",
+            file.display()
+        )
+    };
     let marked = match regular_file::read_to_string(&path) {
         Ok(mark) if mark.trim_end() == key.mark() => Marked::AsIs,
         Ok(mark) if mark.trim_end().len() < key.mark().len() => Marked::NotYet,
-        Ok(_) => bail!(
-            "{} is another one than this venue's, as {} tells: every API key and secret would be void. Put the right \
-             one back; to go on with this one, for clients that get new keys, remove {}",
-            data.join(FILE).display(),
-            path.display(),
-            path.display()
-        ),
+        Ok(_) => bail!(other()),
+        // What is longer than any mark is not this key's.
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+            return Err(error).with_context(|| path.display().to_string()).with_context(other);
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => Marked::NotYet,
         Err(error) => Marked::Unreadable(error),
     };
@@ -120,7 +126,21 @@ fn leave_mark(data: &Path, key: &MasterKey) {
 mod tests {
     use super::*;
     use crate::skipped::skipped;
+    use std::fs::File;
     use std::os::unix::fs::chown;
+
+    #[test]
+    fn a_mark_that_is_longer_than_any_is_anothers() {
+        let data = tempfile::tempdir().unwrap();
+        MasterKey::load_or_create(&data.path().join(FILE)).unwrap();
+        let mark = File::create(data.path().join(MARK_FILE)).unwrap();
+        for bytes in [100, 1 << 20] {
+            mark.set_len(bytes).unwrap();
+            let refused = format!("{:#}", own(data.path()).map(drop).unwrap_err());
+            assert!(refused.contains("another one than this venue's"), "{bytes}: {refused}");
+            assert!(refused.contains(MARK_FILE), "{bytes}: {refused}");
+        }
+    }
 
     /// Only who may give files away can try it.
     #[test]

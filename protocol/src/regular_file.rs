@@ -81,14 +81,45 @@ pub fn put_whole(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
+/// Longest text that [`read_to_string`] reads, in bytes.
+pub const TEXT_BYTES_MAX: usize = 64 << 10;
+
 /// The text of a small file.
 ///
 /// # Errors
-/// As [`open`] says; also if it is not UTF-8.
+/// As [`read_bounded`] says, for [`TEXT_BYTES_MAX`]; also if it is not UTF-8.
 pub fn read_to_string(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    open(path)?.read_to_string(&mut text)?;
-    Ok(text)
+    text_of(read_bounded(path, TEXT_BYTES_MAX)?)
+}
+
+/// What stands in a file of `bytes_max` bytes at most: whoever has grown it costs no reader more memory than that.
+///
+/// # Errors
+/// As [`open`] says; of kind [`io::ErrorKind::FileTooLarge`] for a longer one.
+pub fn read_bounded(path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
+    read_at_most(open(path)?, bytes_max)
+}
+
+/// All that a reader, such as a pipe, has up to its end, as [`read_bounded`] reads it.
+///
+/// # Errors
+/// As there.
+pub fn read_at_most(from: impl io::Read, bytes_max: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > bytes_max {
+        let told = format!("longer than {bytes_max} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, told));
+    }
+    Ok(bytes)
+}
+
+/// The text that bytes are.
+///
+/// # Errors
+/// Of kind [`io::ErrorKind::InvalidData`] if they are not UTF-8.
+pub fn text_of(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "no text"))
 }
 
 #[cfg(test)]
@@ -116,6 +147,23 @@ mod tests {
             assert!(open_as(how, Path::new("/dev/null")).is_err());
             open_or_device(how, Path::new("/dev/null")).unwrap();
         }
+    }
+
+    #[test]
+    fn no_more_of_a_file_is_read_than_it_may_have() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let put = |bytes: usize| File::create(&path).unwrap().set_len(bytes as u64).unwrap();
+        put(TEXT_BYTES_MAX);
+        assert_eq!(read_to_string(&path).unwrap().len(), TEXT_BYTES_MAX, "as long as may be");
+        for (bytes, bytes_max) in [(TEXT_BYTES_MAX + 1, TEXT_BYTES_MAX), (1 << 20, 7)] {
+            put(bytes);
+            let bounded = read_bounded(&path, bytes_max).map(drop);
+            for refused in [bounded, read_to_string(&path).map(drop)] {
+                assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+            }
+        }
+        assert_eq!(read_at_most(io::repeat(0), 7).unwrap_err().to_string(), "longer than 7 bytes");
     }
 
     #[test]

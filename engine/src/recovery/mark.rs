@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
@@ -55,9 +56,11 @@ pub(super) fn leave(data: &Path, identity: &LogIdentity) {
 pub(super) fn correct(data: &Path, identity: &LogIdentity) {
     let path = data.join(LOG_ID_FILE);
     let id = hexadecimal(&identity.log_id);
-    if let Ok(told) = regular_file::read_to_string(&path)
-        && told.trim_end() != id
-    {
+    let is_other = match regular_file::read_to_string(&path) {
+        Ok(told) => told.trim_end() != id,
+        Err(error) => error.kind() == ErrorKind::FileTooLarge,
+    };
+    if is_other {
         alert!("log: {} did not tell of the log that is there, {id}, and does now", path.display());
         write(data, identity);
     }

@@ -194,10 +194,12 @@ fn what_tells_of_another_log_is_overruled_by_who_accepts_a_loss_and_what_tells_o
     let (mut place, model) = closed_log(47);
     let mark = place.options.data.join("log-id");
     let ours = fs::read_to_string(&mark).unwrap();
-    for told in ["", "half an id", "0123"] {
+    let long = "0".repeat(1 << 20);
+    for told in ["", "half an id", "0123", &long] {
         fs::write(&mark, told).unwrap();
-        assert_eq!(looked_at(&place).marked, None, "{told:?}");
-        assert_eq!(place.open().close().records, model.records, "{told:?}");
+        assert_eq!(looked_at(&place).marked, None, "{} bytes", told.len());
+        assert_eq!(place.open().close().records, model.records, "{} bytes", told.len());
+        assert_eq!(fs::read_to_string(&mark).unwrap(), ours, "{} bytes", told.len());
     }
     fs::write(&mark, format!("{}\n", "0".repeat(32))).unwrap();
     assert!(matches!(refusal(&place), RecoveryError::OtherLog { .. }));
