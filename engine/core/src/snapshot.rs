@@ -175,9 +175,10 @@ impl Core {
         reading.balances()?;
         reading.records()?;
         let Reading { core, mut reader, .. } = reading;
-        reader.begin(records::END, 1)?;
+        let count = reader.begin(records::END, 1)?;
         let end: records::EndRecord = reader.take()?;
         reader.end()?;
+        reader.require(count == 1, "no state hash")?;
         let computed = core.state_hash();
         if end.state_hash != computed {
             return Err(SnapshotError::StateHash { found: end.state_hash, computed });

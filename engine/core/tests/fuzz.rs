@@ -1,13 +1,16 @@
-//! Command bytes of chance to a venue: the share of the fuzz target `core_commands` that runs with every
-//! build. What is checked behind each command stands in `fuzz/subject.rs`.
+//! Command bytes of chance to a venue, and snapshots of such venues changed by chance: the share of the fuzz targets
+//! `core_commands` and `snapshot` that runs with every build. What is checked behind each command stands in
+//! `fuzz/subject.rs`.
 //!
-//! `TOUCHLINE_COMMANDS=100000000 cargo test --release -p touchline-core --test fuzz` runs longer;
-//! `TOUCHLINE_SEED` repeats a single input.
+//! `TOUCHLINE_COMMANDS=100000000 cargo test --release -p touchline-core --test fuzz` runs longer, and so does
+//! `TOUCHLINE_CASES=1000000` for snapshots; `TOUCHLINE_SEED` repeats a single input.
 
 #[path = "fuzz/commands.rs"]
 mod commands;
 #[path = "fuzz/fields.rs"]
 mod fields;
+#[path = "fuzz/snapshot.rs"]
+mod snapshot;
 
 use commands::{Summary, play};
 use std::collections::BTreeMap;
@@ -16,6 +19,8 @@ use touchline_protocol::message::decode::Command;
 
 /// Commands of a run unless `TOUCHLINE_COMMANDS` says otherwise.
 const COMMANDS: u64 = 60_000;
+/// Snapshots of a run unless `TOUCHLINE_CASES` says otherwise.
+const SNAPSHOTS: u64 = 500;
 /// Bytes of an input at most.
 const BYTES_MAX: u64 = 8192;
 /// Between two lines of a long run.
@@ -96,6 +101,21 @@ fn whatever_the_bytes_say_the_venue_is_sound() {
         assert!(all.accepted.contains_key(name), "no {name} was ever accepted");
         assert!(all.refused.contains_key(name), "no {name} was ever refused");
     }
+}
+
+#[test]
+fn a_snapshot_of_any_bytes_is_sound_or_refused() {
+    let repeated = variable("TOUCHLINE_SEED");
+    let cases =
+        if repeated.is_some() { 1 } else { variable("TOUCHLINE_CASES").unwrap_or(SNAPSHOTS) };
+    let mut seed = Seed(repeated.unwrap_or_else(|| RandomState::new().hash_one(0)));
+    let mut taken = 0;
+    for _ in 0..cases {
+        taken += u64::from(snapshot::read(&input(seed.0)));
+        seed.0 = seed.0.wrapping_add(1);
+    }
+    println!("{taken} of {cases} are taken");
+    assert!(cases < SNAPSHOTS || (1..cases).contains(&taken), "{taken} of {cases} are taken");
 }
 
 #[test]
