@@ -11,6 +11,7 @@ pub(crate) mod candles;
 pub(crate) mod folder;
 pub(crate) mod intervals;
 pub(crate) mod names;
+mod reached;
 mod reader;
 pub(crate) mod rows;
 pub(crate) mod statistics;
@@ -80,7 +81,7 @@ impl History {
     /// What stands in a store that goes so far; what comes is added behind it.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// When the store cannot be read. [`HistoryError::Names`] if it says that it has more names than it can have.
     pub(crate) fn of(
         store: Store,
         reached: Option<Reached>,
@@ -96,6 +97,10 @@ impl History {
             ..Self::default()
         };
         let reader = history.reader()?;
+        let last_era = reader.last_group::<NameRow>()?;
+        if reached.names > names::most(last_era) {
+            return Err(HistoryError::Names { names: reached.names, last_era });
+        }
         let market = |symbol: usize| {
             let symbol = SymbolId(u32::try_from(symbol).unwrap_or(u32::MAX));
             reader.market(symbol)
@@ -108,15 +113,7 @@ impl History {
 
     /// The next transaction was folded.
     pub(crate) fn folded(&mut self, transaction: &Transaction<'_>) {
-        let bookmark = transaction.bookmark();
-        self.reached = Reached {
-            position: bookmark.position.0,
-            end: transaction.end().0,
-            time_ns: transaction.time_ns(),
-            incarnation: bookmark.incarnation.0,
-            crc: bookmark.crc,
-            ..self.reached
-        };
+        self.reached = Reached::behind(transaction, self.reached);
     }
 
     /// Behind the last transaction of the log that was folded; the log's beginning before the first.

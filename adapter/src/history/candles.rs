@@ -96,7 +96,20 @@ impl Candle {
 
     /// Number of trades.
     pub(crate) const fn count(&self) -> u64 {
-        self.last_trade - self.first_trade + 1
+        // Two that lie behind one another in the store need not fit if it is damaged.
+        self.last_trade.saturating_sub(self.first_trade).saturating_add(1)
+    }
+
+    /// Reads a row; `None` for one that no trades add up to.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let row: Self = bytemuck::try_pod_read_unaligned(bytes).ok()?;
+        let sums = [row.volume, row.quote_volume, row.taker_volume, row.taker_quote_volume];
+        let is_between = |price: i64| row.low <= price && price <= row.high;
+        let is_sound = row.first_trade <= row.last_trade
+            && row.low >= 0
+            && [row.open, row.close].into_iter().all(is_between)
+            && sums.into_iter().chain([row.notional]).all(|sum| sum >= 0);
+        is_sound.then_some(row)
     }
 }
 
@@ -121,4 +134,37 @@ pub(crate) struct Running {
     pub(crate) candle: Candle,
     /// It has changed since it was last given to the rows.
     pub(crate) is_new: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::rows::Row;
+
+    #[test]
+    fn a_candle_that_no_trades_add_up_to_is_no_row() {
+        let trade = TradeRow { price: 5, quantity: 3, quote: 2, ..TradeRow::default() };
+        let mut sound = Candle::of(7, &trade);
+        sound.append(&Candle::of(8, &TradeRow { price: 4, ..trade }));
+        let read = |candle: &Candle| <Candle as Row>::read(bytemuck::bytes_of(candle));
+        assert_eq!(read(&sound).map(|candle| candle.count()), Some(2));
+        assert_eq!(<Candle as Row>::read(&bytemuck::bytes_of(&sound)[1..]), None);
+        for wrong in [
+            Candle { first_trade: 9, ..sound },
+            Candle { low: -1, ..sound },
+            Candle { low: 6, ..sound },
+            Candle { open: 6, ..sound },
+            Candle { close: 3, ..sound },
+            Candle { volume: -1, ..sound },
+            Candle { taker_quote_volume: -1, ..sound },
+            Candle { notional: -1, ..sound },
+        ] {
+            assert_eq!(read(&wrong), None, "{wrong:?}");
+        }
+        // Of two that lie in a wrong order.
+        let [first, next] = [Candle::of(9, &trade), Candle::of(7, &trade)];
+        assert_eq!(joined(Some(first), Some(next)).map(|candle| candle.count()), Some(1));
+        let all = Candle { first_trade: 0, last_trade: u64::MAX, ..sound };
+        assert_eq!(all.count(), u64::MAX);
+    }
 }

@@ -19,6 +19,19 @@ use super::rows::{ListRow, NameRow, OrderRow};
 /// Names of an era. A store whose eras were larger stays good: it has fewer of them, which are older.
 pub(super) const ERA: u64 = 1 << 16;
 
+/// Names of the largest era of any build.
+const ERA_MAX: u64 = 1 << 20;
+
+/// The most names that a store can have been given if this is the last era that it has one of: each name has a row when
+/// it is given, though a later one may take its place. A look-up for what nothing has asks every era, so nobody may be
+/// believed who says that there are more.
+pub(super) const fn most(last_era: Option<u64>) -> u64 {
+    match last_era {
+        None => 0,
+        Some(era) => era.saturating_add(1).saturating_mul(ERA_MAX),
+    }
+}
+
 /// What a name is given to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Named {

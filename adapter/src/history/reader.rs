@@ -173,6 +173,14 @@ impl Reader {
         Ok(found)
     }
 
+    /// The last group that the store has a row of; what is in memory does not count.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(super) fn last_group<R: Row>(&self) -> Result<Option<u64>, HistoryError> {
+        self.store.as_ref().map_or(Ok(None), StoreReader::last_group::<R>)
+    }
+
     /// The number of the first row of a group that `is_before` does not hold for, if it holds for none
     /// behind that one: as many looks as the numbers have bits.
     ///

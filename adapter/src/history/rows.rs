@@ -281,7 +281,7 @@ tables! {
     OrderRow: orders,
     ListRow: lists,
     NameRow: names,
-    Candle: candles,
+    Candle: candles or Candle::read,
     BreakRow: breaks,
 }
 

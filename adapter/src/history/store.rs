@@ -17,13 +17,12 @@ use heed::{Database, Env, EnvOpenOptions, MdbError, PutFlags, RoTxn, RwTxn, With
 use rustix::fs::statvfs;
 use rustix::io::Errno;
 use thiserror::Error;
-use touchline_protocol::log::transaction::Bookmark;
-use touchline_protocol::units::{Incarnation, Position};
 
 use super::address_space::{self, MAP_BYTES, MAP_BYTES_MIN};
 use super::breaks::BreakRow;
 use super::candles::Candle;
 use super::folder::{self, Damage};
+pub(crate) use super::reached::Reached;
 use super::reader::{Direction, Layer};
 use super::rows::{
     KEY_BYTES, Key, ListRow, NameRow, OrderRow, OrderTradeRow, Row, Rows, SideRow, TradeRow,
@@ -101,6 +100,17 @@ pub enum HistoryError {
         /// Its folder.
         path: PathBuf,
     },
+    /// It says that it has more names than it can have by the rows that are in it.
+    #[error(
+        "the history store says that it has {names} names, which is more than there can be{}",
+        last_era.map_or(String::new(), |era| format!(" with the last in era {era}"))
+    )]
+    Names {
+        /// How many it says.
+        names: u64,
+        /// The last era with one of them.
+        last_era: Option<u64>,
+    },
     /// A key or a row that this build did not write.
     #[error("the history store: a row of {bytes} bytes in table {table}")]
     Row {
@@ -120,6 +130,7 @@ impl HistoryError {
             | Self::Copied { .. }
             | Self::Damaged { .. }
             | Self::Layout { .. }
+            | Self::Names { .. }
             | Self::Row { .. } => true,
             Self::Store(heed::Error::Mdb(error))
             | Self::Open { source: heed::Error::Mdb(error), .. } => {
@@ -143,35 +154,6 @@ type Table = Database<Bytes, Bytes>;
 
 /// Tables of the history.
 const TABLES: usize = 8;
-
-/// How far the store goes. Written with every batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
-#[repr(C)]
-pub(crate) struct Reached {
-    /// Begin of the last transaction of the log that it holds.
-    pub(crate) position: u64,
-    /// Behind that transaction.
-    pub(crate) end: u64,
-    /// Time of that transaction, ns since the epoch.
-    pub(crate) time_ns: u64,
-    pub(crate) incarnation: u32,
-    pub(crate) crc: u32,
-    /// Names that were given, which tells the era of the next one.
-    pub(crate) names: u64,
-    /// Order lists that were placed.
-    pub(crate) lists: u64,
-}
-
-impl Reached {
-    /// What that transaction is found again by.
-    pub(crate) const fn bookmark(&self) -> Bookmark {
-        Bookmark {
-            position: Position(self.position),
-            incarnation: Incarnation(self.incarnation),
-            crc: self.crc,
-        }
-    }
-}
 
 /// What one commit brings.
 #[derive(Debug, Default)]
@@ -473,6 +455,14 @@ impl StoreReader {
         let table = table_of::<R>(&self.history)?;
         let found = table.get(&self.reading, &key.bytes()).map_err(HistoryError::from);
         self.damage.note(found.and_then(|found| found.map(read_row).transpose()))
+    }
+
+    /// The group of a table's last row.
+    pub(super) fn last_group<R: Row>(&self) -> Result<Option<u64>, HistoryError> {
+        let table = table_of::<R>(&self.history)?;
+        let last = table.last(&self.reading).map_err(HistoryError::from);
+        let group = |(key, _)| Ok(read_key(R::TABLE, key)?.group);
+        self.damage.note(last.and_then(|last| last.map(group).transpose()))
     }
 
     pub(super) fn range<R: Row>(

@@ -6,6 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use touchline_protocol::message::enums::{self, OrderStatus, OrderType, TimeInForce};
+use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{AccountId, SymbolId, TradeId};
 
 use super::aggregates::Aggregate;
@@ -13,6 +14,7 @@ use super::breaks::BreakRow;
 use super::candles::Candle;
 use super::folder;
 use super::intervals::{INTERVALS, Interval};
+use super::names;
 use super::rows::{
     self, OrderRow, OrderTradeRow, SideRow, TradeRow, of_account, of_order, side_id,
 };
@@ -484,6 +486,50 @@ fn a_store_of_another_log_is_left_alone_until_it_is_cleared() {
     assert_eq!(count(IDENTITY), (1, true, true), "all of it is still there");
     folder::lock(folder.path()).unwrap().clear().unwrap();
     assert_eq!(count(other), (0, false, false));
+}
+
+/// A look-up asks one era after the other, and the next name has the number behind theirs.
+#[test]
+fn a_store_that_says_it_has_more_names_than_it_can_have_is_damaged() {
+    let name = ClientOrderId::new("a").unwrap();
+    for (said, last_era, is_sound) in [
+        (0, None, true),
+        (1, Some(0), true),
+        (names::ERA, Some(0), true),
+        (names::ERA + 1, Some(1), true),
+        // Of a build with larger eras, and a little later.
+        (1 << 20, Some(0), true),
+        ((1 << 20) + 1, Some(16), true),
+        ((1 << 20) + 1, Some(0), false),
+        (1, None, false),
+        ((1 << 21) + 1, Some(1), false),
+        (u64::MAX, None, false),
+        (u64::MAX, Some(1000), false),
+    ] {
+        let Site { folder: _folder, store, history, .. } = Site::new();
+        drop(history);
+        let store = store.unwrap();
+        let mut batch = Batch::default();
+        batch.reached.names = said;
+        if let Some(group) = last_era {
+            let key = rows::Key { group, id: names::Named::Order(7).hash(&name) };
+            batch.rows.names.insert(key, rows::NameRow { id: 5 });
+        }
+        store.commit(&batch).unwrap();
+        let opened = History::of(store, Some(batch.reached), 1);
+        let case = format!("{said} names, the last in era {last_era:?}");
+        match opened {
+            Ok(history) => {
+                assert!(is_sound, "{case}");
+                let found = history.reader().unwrap().order_named(8, name).unwrap();
+                assert_eq!(found, None, "{case}");
+            }
+            Err(error) => {
+                assert!(!is_sound && error.is_of_content(), "{case}: {error}");
+                assert!(error.to_string().contains(&format!("{said} names")), "{case}: {error}");
+            }
+        }
+    }
 }
 
 #[test]

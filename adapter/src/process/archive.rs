@@ -103,6 +103,10 @@ fn find(folder: &Path, reader: &mut LogReader) -> Result<Found, RunError> {
     };
     let Some((bookmark, _)) = archive.last() else { return Ok(Found::Nothing(archive)) };
     let why = match reader.resume(&bookmark) {
+        Ok(true) if !is_behind(&archive, reader, &bookmark)? => format!(
+            "it says something else of the transaction at position {} that it ends with than the log",
+            bookmark.position
+        ),
         Ok(true) => match archive.restore() {
             Ok(state) => return Ok(Found::History(archive, Box::new(state))),
             Err(error) => return useless(error),
@@ -115,6 +119,19 @@ fn find(folder: &Path, reader: &mut LogReader) -> Result<Found, RunError> {
         Err(error) => return Err(error.into()),
     };
     Ok(Found::Useless(why))
+}
+
+/// Whether the history says of the log's transaction that it ends with what the log says: with a later time or another
+/// end, nothing of the log could follow it. The reader stands behind that transaction, before and after.
+fn is_behind(
+    archive: &Archive,
+    reader: &mut LogReader,
+    bookmark: &Bookmark,
+) -> Result<bool, ReadError> {
+    reader.seek(bookmark.position);
+    let is_same = reader.next()?.is_none_or(|last| archive.ends_with(&last));
+    reader.resume(bookmark)?;
+    Ok(is_same)
 }
 
 /// What does not hold what it should is of no use; what the system keeps from being read now is not given up for that.

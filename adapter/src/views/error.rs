@@ -98,6 +98,14 @@ pub enum FoldError {
         /// Where it stands.
         found: &'static str,
     },
+    /// A saved list that cannot be open.
+    #[error("open order list {list}, as it was saved, {found}")]
+    SavedList {
+        /// The list.
+        list: OrderListId,
+        /// What is wrong with it.
+        found: &'static str,
+    },
     /// Two statements of the log about one value that differ.
     #[error("{what}: the log says {found}, its earlier events give {expected}")]
     Mismatch {
@@ -149,6 +157,14 @@ pub(super) fn number<T>(
     read: impl FnOnce(u8) -> Option<T>,
 ) -> Result<T, FoldError> {
     read(value).ok_or(FoldError::Number { field, value })
+}
+
+/// Sums and differences of two values that are not negative stay within their type.
+pub(super) fn not_negative(values: &[i64]) -> Result<(), FoldError> {
+    match values.iter().find(|value| **value < 0) {
+        Some(&value) => Err(FoldError::Negative(value)),
+        None => Ok(()),
+    }
 }
 
 /// Holds two statements about one value together.

@@ -162,9 +162,18 @@ impl Lists {
         Ok(())
     }
 
-    /// Takes back an open list that was saved.
-    pub(super) fn restore(&mut self, list: OrderList) {
-        self.insert(list);
+    /// Takes back an open list that was saved, behind [`Lists::restore_placed`].
+    pub(super) fn restore(&mut self, list: OrderList) -> Result<(), FoldError> {
+        let id = list.order_list_id;
+        let found = match u64::try_from(id.0) {
+            Ok(number) if number < self.placed() && list.is_open() => {
+                self.insert(list);
+                return Ok(());
+            }
+            Ok(number) if number < self.placed() => "has ended",
+            _ => "was never placed",
+        };
+        Err(FoldError::SavedList { list: id, found })
     }
 
     /// Lists ever placed.
@@ -172,9 +181,13 @@ impl Lists {
         self.placed as u64
     }
 
-    /// So many lists were placed before.
-    pub(super) const fn restore_placed(&mut self, placed: u64) {
-        self.placed = placed as usize;
+    /// So many lists were placed before, if there can be as many numbers.
+    pub(super) fn restore_placed(&mut self, placed: u64) -> Result<(), FoldError> {
+        let found = "has a number that no list can have";
+        let wrong = FoldError::SavedList { list: OrderListId(i64::MAX), found };
+        let numbers = i64::try_from(placed).ok().and_then(|placed| usize::try_from(placed).ok());
+        self.placed = numbers.ok_or(wrong)?;
+        Ok(())
     }
 
     /// What has changed since the last call: open lists as they are now, or nothing for one that was
@@ -318,8 +331,9 @@ mod tests {
         end(&mut lists, 2, 2);
         assert_eq!(found(&lists), Some(1), "its name is not gone with the later one");
         let mut restored = Lists::default();
+        restored.restore_placed(3).unwrap();
         for (id, symbol) in [(1, 1), (0, 0)] {
-            restored.restore(on(id, symbol));
+            restored.restore(on(id, symbol)).unwrap();
         }
         assert_eq!(found(&restored), Some(1), "in whatever order they come back");
         end(&mut lists, 0, 0);
@@ -346,6 +360,22 @@ mod tests {
         assert_eq!(OrderList::of_row(0, &row), Some(expected));
         lists.close(ended(1)).unwrap();
         assert_eq!(lists.open().count(), 0);
+    }
+
+    #[test]
+    fn a_saved_list_was_placed_and_is_open() {
+        let mut lists = Lists::default();
+        lists.restore_placed(2).unwrap();
+        lists.restore(list(1)).unwrap();
+        for (saved, expected) in
+            [(list(2), "was never placed"), (list(-1), "was never placed"), (ended(0), "has ended")]
+        {
+            let list = saved.order_list_id;
+            let wrong = Err(FoldError::SavedList { list, found: expected });
+            assert_eq!(lists.restore(saved), wrong);
+        }
+        let wrong = lists.restore_placed(u64::MAX).unwrap_err().to_string();
+        assert!(wrong.contains("no list can have"), "{wrong}");
     }
 
     #[test]

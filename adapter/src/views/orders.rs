@@ -10,7 +10,7 @@ use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, TimeInFor
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{AccountId, OrderId, OrderListId, SymbolId, TradeId};
 
-use super::error::FoldError;
+use super::error::{FoldError, not_negative};
 use crate::halving::first_of;
 use crate::history::rows::OrderRow;
 
@@ -256,9 +256,19 @@ impl Orders {
         Ok(())
     }
 
-    /// Takes back an open order that was saved.
+    /// Takes back an open order that was saved, if its values are such as the fold leaves: it adds to them and takes
+    /// from them as it finds them.
     pub(super) fn restore(&mut self, order: Order) -> Result<(), FoldError> {
-        self.insert(Open { order, is_saved: true, is_changed: false })
+        let Order { symbol, order_id, visible, .. } = order;
+        not_negative(&[order.price, order.quantity, order.executed, order.executed_quote])?;
+        not_negative(&[order.iceberg_quantity, visible, order.remaining()])?;
+        not_negative(&[order.remaining() - visible])?;
+        let found = match (order.working, order.resting) {
+            (false, true) => "rests in the book and waits for its trigger",
+            (_, false) if visible != 0 => "is shown and does not rest in the book",
+            _ => return self.insert(Open { order, is_saved: true, is_changed: false }),
+        };
+        Err(FoldError::Standing { event: "a saved row", symbol, order: order_id, found })
     }
 
     fn insert(&mut self, open: Open) -> Result<(), FoldError> {
@@ -411,6 +421,39 @@ mod tests {
         orders.close(SYMBOL, OrderId(4));
         assert_eq!(told(&mut orders), [(1, None), (3, Some(4)), (4, None)]);
         assert_eq!(told(&mut orders), []);
+    }
+
+    #[test]
+    fn what_was_saved_of_an_open_order_goes_together() {
+        type Wrong = fn(&mut Order);
+        let negative: [(Wrong, i64); 9] = [
+            (|order| order.price = -1, -1),
+            (|order| order.quantity = -2, -2),
+            (|order| order.executed = -3, -3),
+            (|order| order.executed_quote = -4, -4),
+            (|order| order.iceberg_quantity = -5, -5),
+            (|order| order.visible = -6, -6),
+            (|order| order.executed = 14, -7),
+            (|order| order.visible = 6, -1),
+            (|order| order.quantity = i64::MIN, i64::MIN),
+        ];
+        for (wrong, value) in negative {
+            let mut saved = order(1, "a");
+            wrong(&mut saved);
+            let mut orders = Orders::default();
+            assert_eq!(orders.restore(saved), Err(FoldError::Negative(value)));
+            assert!(orders.orders.is_empty());
+        }
+        let elsewhere: [(Wrong, &str); 2] = [
+            (|order| order.working = false, "waits for its trigger"),
+            (|order| order.resting = false, "does not rest"),
+        ];
+        for (wrong, part) in elsewhere {
+            let mut saved = order(1, "a");
+            wrong(&mut saved);
+            let error = Orders::default().restore(saved).unwrap_err().to_string();
+            assert!(error.contains("a saved row about order 1") && error.contains(part), "{error}");
+        }
     }
 
     #[test]

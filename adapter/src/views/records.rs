@@ -177,6 +177,9 @@ impl Records {
         row: &RecordRow,
         content: &[u8],
     ) -> Result<(), FoldError> {
+        if i64::try_from(number).is_err() {
+            return Err(FoldError::Record("was saved under a number that none can have"));
+        }
         if number <= self.made {
             return Err(FoldError::Record("was saved out of order"));
         }

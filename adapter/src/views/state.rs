@@ -16,7 +16,7 @@ use touchline_protocol::message::event::{Done, RecordPut};
 use touchline_protocol::units::{AccountId, AssetId, SymbolId};
 
 use super::accounts::{Accounts, Change, same_balance};
-use super::error::{FoldError, number, same};
+use super::error::{FoldError, not_negative, number, same};
 use super::lists::Lists;
 use super::orders::Orders;
 use super::records::{self, Records};
@@ -297,14 +297,6 @@ impl State {
         }
         self.accounts.change(change, self.venue.assets().len(), scene.time_ms)?;
         Ok(())
-    }
-}
-
-/// Sums and differences of two values that are not negative stay within their type.
-fn not_negative(values: &[i64]) -> Result<(), FoldError> {
-    match values.iter().find(|value| **value < 0) {
-        Some(&value) => Err(FoldError::Negative(value)),
-        None => Ok(()),
     }
 }
 

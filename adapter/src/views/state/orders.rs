@@ -13,12 +13,12 @@ use touchline_protocol::message::event::{
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{AccountId, OrderId, SymbolId, TradeId};
 
-use super::{Scene, State, not_negative, unexpected};
+use super::{Scene, State, unexpected};
 use crate::history::Side as TradeSide;
 use crate::history::rows::{OrderRow, SideRow, TradeRow, of_account, of_lists};
 use crate::views::accounts::Change;
 use crate::views::book::Book;
-use crate::views::error::{FoldError, number, same};
+use crate::views::error::{FoldError, not_negative, number, same};
 use crate::views::lists::OrderList;
 use crate::views::orders::Order;
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use bytemuck::bytes_of;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
-use touchline_protocol::log::transaction::Bookmark;
+use touchline_protocol::log::transaction::{Bookmark, Transaction};
 use touchline_protocol::message::MessageHeader;
 use touchline_protocol::message::decode::{self, Command, Event};
 use touchline_protocol::units::{AccountId, AssetId, BookUpdateId, Position, SymbolId};
@@ -23,7 +23,7 @@ use crate::history::rows::{Key, ListRow, OrderRow};
 use crate::history::store::{self, Batch, Identity, Reached, StateTable, Store};
 use crate::history::{History, HistoryError};
 use crate::views::accounts::{AccountRow, BalanceRow};
-use crate::views::error::FoldError;
+use crate::views::error::{FoldError, same};
 use crate::views::lists::OrderList;
 use crate::views::orders::Order;
 use crate::views::records::RecordRow;
@@ -149,6 +149,13 @@ fn define(state: &mut State, bytes: &[u8]) -> Result<(), RestoreError> {
     Ok(state.fold(*time_ns, command, event.into_iter())?)
 }
 
+/// Refuses a row about an account or a symbol that no definition has made.
+fn is_known(state: &State, account: AccountId, symbol: SymbolId) -> Result<(), FoldError> {
+    state.accounts.get(account).ok_or(FoldError::UnknownAccount(account))?;
+    state.venue.symbol(symbol).ok_or(FoldError::UnknownSymbol(symbol))?;
+    Ok(())
+}
+
 impl State {
     /// Sets aside what has changed since the last time, to be written; `None` if nothing was folded
     /// since then, or what was folded is not sound. The batch before must have been thawed.
@@ -200,6 +207,10 @@ impl State {
     fn restore(store: Store, reached: Option<Reached>) -> Result<Self, RestoreError> {
         let mut state = Self::new();
         store.each(StateTable::Definitions, |key, row| {
+            if i64::try_from(key.id).is_err() {
+                // There is no number behind the last one.
+                return Err(HistoryError::Row { table: "definitions", bytes: row.len() }.into());
+            }
             state.saved.restored = Some(key.id);
             define(&mut state, row)
         })?;
@@ -227,17 +238,21 @@ impl State {
             let malformed = HistoryError::Row { table: "open_orders", bytes: row.len() };
             let row = store::decode::<OrderRow>("open_orders", row)?;
             let order = Order::of_row(key.id, &row).ok_or(malformed)?;
+            same("symbol of a saved order", row.symbol, i128::from(key.group))?;
+            is_known(&state, order.account, order.symbol)?;
             if order.visible > 0 {
                 let book = &mut state.venue.symbol_mut(order.symbol)?.book;
                 book.add(order.side, order.price, order.visible);
             }
             Ok::<_, RestoreError>(state.orders.restore(order)?)
         })?;
+        state.lists.restore_placed(reached.map_or(0, |reached| reached.lists))?;
         store.each(StateTable::OpenLists, |key, row| {
             let malformed = HistoryError::Row { table: "open_lists", bytes: row.len() };
             let row = store::decode::<ListRow>("open_lists", row)?;
-            state.lists.restore(OrderList::of_row(key.id, &row).ok_or(malformed)?);
-            Ok::<_, RestoreError>(())
+            let list = OrderList::of_row(key.id, &row).ok_or(malformed)?;
+            is_known(&state, list.account, list.symbol)?;
+            Ok::<_, RestoreError>(state.lists.restore(list)?)
         })?;
         store.each(StateTable::Records, |key, row| {
             let malformed = HistoryError::Row { table: "records", bytes: row.len() };
@@ -246,7 +261,6 @@ impl State {
             Ok::<_, RestoreError>(state.records.restore(key.id, &head, content)?)
         })?;
         if let Some(reached) = reached {
-            state.lists.restore_placed(reached.lists);
             state.time_ns = reached.time_ns;
         }
         state.history = History::of(store, reached, state.venue.symbols().len())?;
@@ -317,6 +331,11 @@ impl Archive {
         self.reached.map(|reached| (reached.bookmark(), Position(reached.end)))
     }
 
+    /// Whether this is the last transaction that it holds, by all that it says of it.
+    pub(crate) fn ends_with(&self, last: &Transaction<'_>) -> bool {
+        self.reached.is_some_and(|reached| reached == Reached::behind(last, reached))
+    }
+
     /// The state that was saved, whose history is read from here on.
     ///
     /// # Errors
@@ -353,7 +372,7 @@ mod tests {
         ChangeSymbol, EngineStarted, KillAccount, SetAccount, SetFees, SetSymbolStatus,
         SetVenueFilters,
     };
-    use touchline_protocol::message::enums::SymbolStatus;
+    use touchline_protocol::message::enums::{Side, SymbolStatus};
     use touchline_protocol::message::event::Done;
 
     /// Rows of definitions, and the state that a start makes of them.
@@ -424,6 +443,62 @@ mod tests {
         let behind = log.state.history.market(BTCUSDT);
         assert!(behind != before, "it was noted");
         assert_eq!(restored.history.market(BTCUSDT), behind);
+    }
+
+    /// Behind a time that is said to be later, or another end, nothing of the log would follow.
+    #[test]
+    fn what_a_history_says_of_its_last_transaction_is_held_against_the_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut archive = Archive::open(folder.path(), [7; 16]).unwrap();
+        let last = definition(0, 4096);
+        assert!(!archive.ends_with(&last.transaction()), "it holds nothing");
+        let sound =
+            Reached::behind(&last.transaction(), Reached { names: 3, ..Default::default() });
+        for (reached, is_same) in [
+            (sound, true),
+            (Reached { time_ns: sound.time_ns + 1, ..sound }, false),
+            (Reached { end: sound.end + 8, ..sound }, false),
+        ] {
+            archive.reached = Some(reached);
+            assert_eq!(archive.ends_with(&last.transaction()), is_same, "{reached:?}");
+        }
+    }
+
+    /// Sums and differences that the fold makes of what was saved would leave their type, at each start anew.
+    #[test]
+    fn rows_that_nothing_has_made_are_no_state() {
+        type Wrong = fn(&mut OrderRow, &mut Key);
+        let cases: [(Wrong, &str); 5] = [
+            (|_, _| {}, ""),
+            (|row, _| row.executed = -1, "negative"),
+            (|row, _| row.account = 9, "unknown account"),
+            (|row, key| (row.symbol, key.group) = (7, 7), "unknown symbol"),
+            (|_, key| key.group = 1, "symbol of a saved order"),
+        ];
+        for (wrong, expected) in cases {
+            let folder = tempfile::tempdir().unwrap();
+            let archive = Archive::open(folder.path(), [7; 16]).unwrap();
+            let mut log = Log::venue_in(archive.restore().unwrap());
+            log.rest(BOB, Side::Sell, 1, 100 * ONE, ONE);
+            let mut row = log.order(1).row();
+            log.state.history.folded(&definition(0, 4096).transaction());
+            archive.save(&mut log.state).unwrap();
+            let mut key = Key { group: 0, id: 1 };
+            let mut batch = Batch { reached: Reached::default(), ..Batch::default() };
+            batch.state.delete(StateTable::OpenOrders, key);
+            wrong(&mut row, &mut key);
+            archive.store.commit(&batch).unwrap();
+            batch.state = Default::default();
+            batch.state.put(StateTable::OpenOrders, key, bytes_of(&row));
+            archive.store.commit(&batch).unwrap();
+            match archive.restore() {
+                Ok(_) => assert_eq!(expected, ""),
+                Err(error) => {
+                    let error = error.to_string();
+                    assert!(!expected.is_empty() && error.contains(expected), "{error}");
+                }
+            }
+        }
     }
 
     #[test]
