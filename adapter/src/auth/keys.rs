@@ -250,10 +250,16 @@ fn read(path: &Path) -> Result<(Stamp, Vec<Entry>), KeysError> {
         return Err(KeysError::Mode { path: path.to_owned(), mode });
     }
     let mut content = Vec::new();
-    file.take(FILE_BYTES_MAX).read_to_end(&mut content).map_err(|source| failed(path, source))?;
+    file.take(FILE_BYTES_MAX + 1)
+        .read_to_end(&mut content)
+        .map_err(|source| failed(path, source))?;
+    let bad = |what| KeysError::Content { path: path.to_owned(), what };
+    if content.len() as u64 > FILE_BYTES_MAX {
+        return Err(bad("longer than 64 KiB"));
+    }
     // The parser's own message could quote a key.
-    let document: Document = serde_json::from_slice(&content)
-        .map_err(|_| KeysError::Content { path: path.to_owned(), what: "not a list of keys" })?;
+    let document: Document =
+        serde_json::from_slice(&content).map_err(|_| bad("not a list of keys"))?;
     Ok((Stamp::of(&metadata), document.keys))
 }
 
@@ -451,6 +457,7 @@ mod tests {
             (format!("{{\"keys\":[{key},{key}]}}"), "one name"),
             (sound.replace("\"secret\":\"", "\"secret\":\"x"), "hexadecimal"),
             (format!("{{\"keys\":[{}]}}", key.replace(&"ab".repeat(32), "ab")), "shorter than 32"),
+            (format!("{sound}{}", " ".repeat(FILE_BYTES_MAX as usize)), "longer than 64 KiB"),
         ]
         .into_iter()
         .enumerate()
