@@ -7,6 +7,7 @@
 //! it, and the connection answers that with the fault.
 
 mod chunks;
+mod search;
 
 use std::io;
 
@@ -14,6 +15,7 @@ use bytes::{Buf, BytesMut};
 use tokio::io::ReadBuf;
 
 use self::chunks::Chunks;
+use self::search::Search;
 use super::head::{Framing, examine};
 use super::quoted_query;
 use super::socket::Progress;
@@ -40,8 +42,7 @@ pub(super) struct Gate {
     /// Bytes that may go through, of those held and those to come.
     open: usize,
     then: Then,
-    /// Held bytes in which no head ends.
-    scanned: usize,
+    search: Search,
     ended: bool,
     max_head: usize,
     max_headers: usize,
@@ -54,7 +55,7 @@ impl Gate {
             held: BytesMut::new(),
             open: 0,
             then: Then::Head,
-            scanned: 0,
+            search: Search::default(),
             ended: false,
             max_head,
             max_headers,
@@ -119,14 +120,13 @@ impl Gate {
 
     /// Opens for the next head and its body, if the head is there.
     fn admit(&mut self, progress: &Progress) {
-        let end = end_of_head(&self.held, self.scanned);
-        self.scanned = self.held.len();
-        let length = end.unwrap_or(self.scanned);
+        let end = self.search.end(&self.held);
+        let length = end.unwrap_or(self.held.len());
         if length > self.max_head {
             return self.refuse(progress, Fault::HeadTooLong { limit: self.max_head });
         }
         if end.is_none() {
-            if !may_be_a_request(&self.held) {
+            if !self.search.may_be_a_request(&self.held) {
                 return self.refuse(progress, Fault::BadHead { why: "This is not HTTP." });
             }
             if self.ended {
@@ -135,7 +135,7 @@ impl Gate {
             }
             return;
         }
-        self.scanned = 0;
+        self.search = Search::default();
         let head = &mut self.held[..length];
         let disguised_at = quoted_query::disguise(head);
         match examine(head, self.max_headers) {
@@ -173,27 +173,6 @@ fn stand_in(head: &[u8]) -> Vec<u8> {
         .map(|target| target.iter().take(STAND_IN_PATH_MAX).take_while(is_plain).copied().collect())
         .unwrap_or_else(|| vec![b'/']);
     [b"GET ", &*path, b" HTTP/1.1\r\n\r\n"].concat()
-}
-
-/// The length of the head at the start of `held`, its empty line included. Empty lines before the
-/// request line are part of it. None ends within the first `scanned` bytes.
-fn end_of_head(held: &[u8], scanned: usize) -> Option<usize> {
-    let first = held.iter().position(|byte| !matches!(byte, b'\r' | b'\n'))?;
-    // An empty line is up to three bytes, which may have come one by one.
-    let from = scanned.saturating_sub(3).max(first);
-    memchr::memchr_iter(b'\n', &held[from..]).find_map(|at| match &held[from + at + 1..] {
-        [b'\n', ..] => Some(from + at + 2),
-        [b'\r', b'\n', ..] => Some(from + at + 3),
-        _ => None,
-    })
-}
-
-/// False if what is held cannot become a request line, so that waiting for more is of no use.
-fn may_be_a_request(held: &[u8]) -> bool {
-    held.iter()
-        .skip_while(|byte| matches!(byte, b'\r' | b'\n'))
-        .take_while(|&&byte| byte != b' ')
-        .all(|&byte| byte.is_ascii_graphic())
 }
 
 #[cfg(test)]

@@ -85,6 +85,29 @@ fn what_is_no_request_is_not_waited_for() {
     assert_eq!(given(&mut gate, &progress), b"GET / HT");
 }
 
+#[test]
+fn a_head_that_comes_byte_by_byte_is_looked_at_a_few_times_in_all() {
+    const BYTES: usize = 10_000;
+    let method = "M".repeat(BYTES);
+    let fields = "X: y\r\n".repeat(BYTES / 6);
+    for head in [
+        "\r\n".repeat(BYTES / 2),
+        method,
+        format!("GET / HTTP/1.1\r\n{fields}"),
+        format!("{}GET / HTTP/1.1\r\n{fields}", "\n".repeat(BYTES)),
+    ] {
+        let (mut gate, progress) = (Gate::new(10 * BYTES, 10), progress());
+        let before = search::LOOKS.get();
+        for byte in head.as_bytes() {
+            gate.push(&[*byte]);
+            assert_eq!(given(&mut gate, &progress), b"");
+        }
+        assert_eq!(progress.take_refusal(), None);
+        let looks = search::LOOKS.get() - before;
+        assert!(looks < 10 * head.len(), "{looks} looks at {} bytes", head.len());
+    }
+}
+
 const CHUNKED: &str = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 /// How many times something goes through of what is sent, with room for so many bytes each time.
