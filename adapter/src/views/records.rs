@@ -413,6 +413,23 @@ mod tests {
     }
 
     #[test]
+    fn no_record_was_saved_behind_all_numbers() {
+        let row = RecordRow {
+            created_ms: 5,
+            updated_ms: 5,
+            kind: USERS,
+            version: 1,
+            id: id(1),
+            owner: NOBODY,
+            unique_key: [0; 32],
+        };
+        for number in [1 << 63, u64::MAX] {
+            let restored = Records::default().restore(number, &row, b"");
+            assert!(matches!(restored, Err(FoldError::Record(_))), "{number}");
+        }
+    }
+
+    #[test]
     fn what_was_saved_comes_back_with_keys_owners_and_order() {
         let (mut records, mut saved) = (Records::default(), BTreeMap::new());
         records.put(Put { unique_key: [7; 32], ..put(1, NOBODY, 1) }).unwrap();
