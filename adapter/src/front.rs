@@ -16,6 +16,9 @@ mod may;
 mod places;
 mod quoted_query;
 mod socket;
+// For a fuzz target outside of this crate alone.
+#[doc(hidden)]
+pub mod trial;
 mod workers;
 
 use std::io;

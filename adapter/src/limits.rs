@@ -33,6 +33,15 @@ const ADDRESSES: usize = 65_536;
 /// Counts that all further addresses share: whoever has a /48 network of IPv6 has as many as there is room for.
 const SHARED: usize = 16_384;
 
+/// The text of a file of bans as it would be written again at this time, ms since the epoch, and the number of lines that
+/// are no bans. For the fuzz target `small_files`, which is no part of this crate; the bans are nobody else's.
+#[doc(hidden)]
+#[must_use]
+pub fn bans_again(text: &str, now_ms: u64) -> (String, usize) {
+    let (bans, bad_lines) = Bans::from_text(text, now_ms);
+    (bans.to_text(), bad_lines)
+}
+
 /// What of the limits can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitsConfig {

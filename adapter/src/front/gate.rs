@@ -76,6 +76,11 @@ impl Gate {
         self.ended
     }
 
+    /// Bytes that were received and have not gone through.
+    pub(super) fn held(&self) -> usize {
+        self.held.len()
+    }
+
     /// Lets through what may go now; false if that is nothing. Fails when the body is not to be read on: `progress` then
     /// knows why.
     pub(super) fn give(

@@ -216,7 +216,7 @@ pub(crate) enum StateTable {
 }
 
 impl StateTable {
-    const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Definitions,
         Self::Accounts,
         Self::Balances,

@@ -23,6 +23,8 @@ use super::records::{self, Records};
 use super::venue::Venue;
 use crate::history::History;
 pub use lookup::Sought;
+#[doc(hidden)]
+pub use saved::RawRow;
 use saved::Saved;
 pub use saved::{Archive, RestoreError};
 

@@ -5,7 +5,7 @@
 //! the last. What trading changes is kept as rows, of which a batch brings those that have changed: open
 //! orders and lists, balances, order counts, books, records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -361,6 +361,65 @@ impl Archive {
     pub(crate) fn store(&self) -> Store {
         self.store.clone()
     }
+
+    /// All rows of the state, and last what is said of how far it goes. For the fuzz target `history_rows`, which is no
+    /// part of this crate.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    #[doc(hidden)]
+    pub fn raw_rows(&self) -> Result<(Vec<RawRow>, Vec<u8>), HistoryError> {
+        let mut rows = Vec::new();
+        for table in StateTable::ALL {
+            self.store.each(table, |key, row| {
+                let row = row.to_owned();
+                rows.push(RawRow { table: table as usize, group: key.group, id: key.id, row });
+                Ok::<_, HistoryError>(())
+            })?;
+        }
+        Ok((rows, bytes_of(&self.reached.unwrap_or_default()).to_owned()))
+    }
+
+    /// Writes these rows of the state in the place of all others, and how far it goes, whatever they say, as if an
+    /// accident had made them. For the same.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written, or `reached` has another length than that has.
+    #[doc(hidden)]
+    pub fn put_raw_rows(&mut self, rows: &[RawRow], reached: &[u8]) -> Result<(), HistoryError> {
+        let mut batch = Batch { reached: store::decode("meta", reached)?, ..Batch::default() };
+        let place = |row: &RawRow| {
+            let table = StateTable::ALL[row.table % StateTable::ALL.len()];
+            (table, Key { group: row.group, id: row.id })
+        };
+        let kept: BTreeSet<_> = rows.iter().map(place).collect();
+        for (table, key) in self.raw_rows()?.0.iter().map(place) {
+            if !kept.contains(&(table, key)) {
+                batch.state.delete(table, key);
+            }
+        }
+        for row in rows {
+            let (table, key) = place(row);
+            batch.state.put(table, key, &row.row);
+        }
+        self.store.commit(&batch)?;
+        self.reached = Some(batch.reached);
+        Ok(())
+    }
+}
+
+/// A row of the state as it lies in the store.
+#[doc(hidden)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawRow {
+    /// The number of its table, modulo as many as there are.
+    pub table: usize,
+    /// Its key.
+    pub group: u64,
+    /// Its key within the group.
+    pub id: u64,
+    /// What stands there.
+    pub row: Vec<u8>,
 }
 
 #[cfg(test)]
