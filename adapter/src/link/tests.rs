@@ -3,13 +3,15 @@
 mod engine;
 
 use super::watch::Next;
-use super::wire::Alarm;
+use super::wire::{Alarm, Connection, Wire};
 use super::*;
 use engine::*;
 
-use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::collections::VecDeque;
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use touchline_protocol::client::ConnectError;
 use touchline_protocol::message::command::{CancelAll, CancelOrderNamed, NewOrder};
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::event::{
@@ -18,7 +20,7 @@ use touchline_protocol::message::event::{
 };
 use touchline_protocol::units::{KeyId, TradeId};
 
-use crate::patience::{PATIENCE, eventually};
+use crate::patience::{PATIENCE, eventually, watch};
 
 fn far() -> Instant {
     Instant::now() + Duration::from_secs(3600)
@@ -185,22 +187,56 @@ fn an_engine_that_goes_away_leaves_doubt_and_the_link_comes_back() {
     }
 }
 
+/// Attempts to connect by a clock of the test's: how long each connection lasts, or that there is none.
+struct Attempts {
+    left: Mutex<VecDeque<Option<Duration>>>,
+    /// When the connection begins, and when it ends.
+    times: Mutex<VecDeque<Instant>>,
+    pauses: Mutex<Sender<Duration>>,
+}
+
+impl Wire<Orders> for Attempts {
+    type Bell = Arc<FakeBell>;
+
+    fn connect(&self) -> Result<Connection<Orders, Arc<FakeBell>>, ConnectError> {
+        let Some(Some(lasts)) = self.left.lock().unwrap().pop_front() else {
+            return Err(ConnectError::Unexpected("silence"));
+        };
+        let begin = Instant::now();
+        self.times.lock().unwrap().extend([begin, begin + lasts]);
+        let (commands, replies, _gone) = connection(None);
+        let bell = Arc::clone(&replies.bell);
+        Ok(Connection { commands: Box::new(commands), replies: Box::new(replies), bell })
+    }
+
+    fn now(&self) -> Instant {
+        self.times.lock().unwrap().pop_front().unwrap()
+    }
+
+    fn pause(&self, pause: Duration) {
+        self.pauses.lock().unwrap().send(pause).unwrap();
+        if self.left.lock().unwrap().is_empty() {
+            std_thread::park();
+        }
+    }
+}
+
 #[test]
 fn connections_that_end_at_once_are_made_ever_more_seldom() {
-    let site = Site::start();
-    let begin = Instant::now();
-    let mut engines = Vec::new();
-    for _ in 0..100 {
-        let (commands, replies, engine) = connection(None);
-        engine.hang_up();
-        site.offers.send((commands, replies)).unwrap();
-        engines.push(engine);
-    }
-    // Nobody holds the other end of one that was made and has ended.
-    let ended = || engines.iter().filter(|engine| engine.moves.send(Move::HangUp).is_err()).count();
-    assert!(eventually(|| ended() >= 7), "{} connections", ended());
-    // However late this thread looks: pauses of 10, 20, 40, 80, 160 and 320 ms lie between seven of them.
-    assert!(begin.elapsed() >= Duration::from_millis(630), "after {:?}", begin.elapsed());
+    watch();
+    let (short, second) = (Some(Duration::ZERO), Duration::from_secs(1));
+    let long = Some(second + Duration::from_nanos(1));
+    let left = [short, None, Some(second), short, None, short, short, short, None, long, short];
+    let (pauses, paused) = mpsc::channel();
+    let link = Link::start_on(Attempts {
+        left: Mutex::new(left.into()),
+        times: Mutex::default(),
+        pauses: Mutex::new(pauses),
+    });
+    let link = link.unwrap();
+    let paused = left.map(|_| paused.recv_timeout(PATIENCE).unwrap().as_millis());
+    assert_eq!(paused, [10, 20, 40, 80, 160, 320, 640, 1000, 1000, 10, 20]);
+    link.stop();
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(super) fn run<T: Traffic>(shared: &Shared<T>, wire: &impl Wire<T>) {
         match swept(shared, || wire.connect()) {
             Ok(Connection { commands, replies, bell }) => {
                 alert!("engine link: connected");
-                let since = Instant::now();
+                let since = wire.now();
                 last_error = None;
                 shared.broken.store(false, Ordering::Release);
                 // The session is this connection's: no engine takes anything any more from one before it.
@@ -49,7 +49,7 @@ pub(super) fn run<T: Traffic>(shared: &Shared<T>, wire: &impl Wire<T>) {
                 }
                 // Short connections count as failed attempts: two links under one session name would
                 // else throw each other out without pause.
-                if since.elapsed() > PAUSES.1 {
+                if wire.now().duration_since(since) > PAUSES.1 {
                     pause = PAUSES.0;
                 }
                 if is_silent {
@@ -71,7 +71,7 @@ pub(super) fn run<T: Traffic>(shared: &Shared<T>, wire: &impl Wire<T>) {
             }
         }
         if !shared.is_stopping() {
-            swept(shared, || thread::park_timeout(pause));
+            swept(shared, || wire.pause(pause));
             pause = (pause * 2).min(PAUSES.1);
         }
     }

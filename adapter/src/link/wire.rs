@@ -1,7 +1,8 @@
 //! A connection to the engine as the link sees it: the client library, or what a test puts in its place.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use touchline_protocol::client::{
     Bell, Client, ClientOptions, ConnectError, ReceiveError, Receiver, Reply, Rings, SendError,
@@ -30,6 +31,16 @@ pub(super) trait Wire<T: Traffic>: Send + 'static {
     /// # Errors
     /// When there is no engine, or it refuses.
     fn connect(&self) -> Result<Connection<T, Self::Bell>, ConnectError>;
+
+    /// The time by which a connection is short.
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    /// Passes so much time, or less when the link's thread is unparked.
+    fn pause(&self, pause: Duration) {
+        thread::park_timeout(pause);
+    }
 }
 
 /// The sending half.

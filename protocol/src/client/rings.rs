@@ -229,7 +229,7 @@ impl RingReceiver {
     }
 
     /// A poll may hand something on, or hold more back.
-    fn is_ready(&self) -> bool {
+    pub(super) fn is_ready(&self) -> bool {
         let first_held = self.held.front().map(|reply| reply.envelope.position);
         let has_room = self.held.len() < HELD_MAX;
         (has_room && self.input.has_messages())

@@ -348,7 +348,7 @@ impl SteadyClient {
                 // Notices that no reply follows come with a poll that finds none.
                 let notice = client.receiver.next_notice();
                 if let (None, Some(fault)) = (notice, self.send_fault) {
-                    return Ok(Some(self.lose(fault.into())));
+                    return Ok(Some(self.lose(fault.into(), Instant::now())));
                 }
                 if self.undecided.back().is_some_and(|last| !last.has_left) {
                     self.send_waiting();
@@ -360,34 +360,34 @@ impl SteadyClient {
                 if let Some(notice) = client.receiver.next_notice() {
                     return Ok(Some(Told::Notice(notice)));
                 }
-                Ok(Some(self.lose(error.into())))
+                Ok(Some(self.lose(error.into(), Instant::now())))
             }
         }
     }
 
     /// Waits until there may be something to poll, at most for `limit`.
     pub fn wait(&mut self, limit: Duration) {
+        self.wait_from(Instant::now(), limit, std::thread::sleep);
+    }
+
+    fn wait_from(&mut self, now: Instant, limit: Duration, sleep: impl FnOnce(Duration)) {
         if self.is_resumed || self.next_reply.is_some() || self.send_fault.is_some() {
             return;
         }
         match &mut self.client {
             Some(client) => client.receiver.wait(limit),
-            None => {
-                let pause = self.try_at.saturating_duration_since(Instant::now());
-                std::thread::sleep(pause.min(limit));
-            }
+            None => sleep(self.try_at.saturating_duration_since(now).min(limit)),
         }
     }
 
     /// The connection is lost. One that was short counts as an attempt that failed: two clients of one
     /// session would else throw each other out without pause, each time by a transaction of the log.
-    fn lose(&mut self, loss: Loss) -> Told {
-        let now = Instant::now();
+    fn lose(&mut self, loss: Loss, now: Instant) -> Told {
         let was_short = now.duration_since(self.since) < 2 * PAUSES[1];
         (self.client, self.send_fault) = (None, None);
         (self.since, self.try_at) = (now, now);
         if was_short {
-            self.put_off();
+            self.put_off(now);
         } else {
             self.pause = PAUSES[0];
         }
@@ -395,8 +395,8 @@ impl SteadyClient {
     }
 
     /// The next attempt comes behind a pause, and the one behind that later still.
-    fn put_off(&mut self) {
-        self.try_at = Instant::now() + self.pause;
+    fn put_off(&mut self, now: Instant) {
+        self.try_at = now + self.pause;
         self.pause = (self.pause * 2).min(PAUSES[1]);
     }
 
@@ -462,7 +462,7 @@ impl SteadyClient {
                 Ok(Some(Told::Connection(back)))
             }
             Err(error) => {
-                self.put_off();
+                self.put_off(Instant::now());
                 self.away = None;
                 if !self.may_pass(&error) {
                     return Err(error);

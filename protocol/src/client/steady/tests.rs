@@ -196,7 +196,7 @@ fn a_program_that_starts_again_is_told_what_it_missed_from_the_transaction_that_
     let part = Missed { from: Position(128), seen: Position(128), to: Position(512) };
     assert_eq!(missed(client.poll().unwrap()), Some(vec![part]));
     assert_eq!(told_to(&client), Some(128), "until it has caught up");
-    client.lose(ReceiveError::Disconnected.into());
+    client.lose(ReceiveError::Disconnected.into(), Instant::now());
     client.try_at = Instant::now();
     let next = Missed { from: Position(128), seen: Position(128), to: Position(640) };
     assert_eq!(

@@ -134,24 +134,21 @@ fn so_many_commands_may_be_undecided_and_one_more_takes_no_sequence() {
 #[test]
 fn the_pause_before_the_next_attempt_grows_with_each_that_fails_and_with_short_connections() {
     let (_tcp, mut client) = lost_and_patient();
+    let (begin, long) = (Instant::now(), 2 * PAUSES[1]);
     let lose = |client: &mut SteadyClient, lasted| {
-        client.since = Instant::now().checked_sub(lasted).unwrap();
-        let before = Instant::now();
-        client.lose(ReceiveError::Disconnected.into());
-        client.try_at.saturating_duration_since(before)
+        (client.since, client.try_at) = (begin, begin);
+        client.lose(ReceiveError::Disconnected.into(), begin + lasted);
+        client.try_at - (begin + lasted)
     };
     let mut expected = PAUSES[0];
-    for _ in 0..10 {
-        let pause = lose(&mut client, Duration::ZERO);
-        assert!(pause >= expected && client.try_at > Instant::now(), "{pause:?} {expected:?}");
-        assert!(pause <= expected + PATIENCE, "{pause:?}");
+    for lasted in [Duration::ZERO, long - Duration::from_nanos(1)].into_iter().cycle().take(10) {
+        assert_eq!(lose(&mut client, lasted), expected);
         expected = (2 * expected).min(PAUSES[1]);
         assert_eq!(client.pause, expected);
     }
     assert_eq!(expected, PAUSES[1], "and no longer than that");
-    lose(&mut client, 2 * PAUSES[1]);
-    assert!(client.try_at <= Instant::now(), "what has lasted is dialled again at once");
-    assert_eq!(client.pause, PAUSES[0]);
+    assert_eq!(lose(&mut client, long), Duration::ZERO, "what has lasted is dialled again at once");
+    assert_eq!((client.since, client.pause), (begin + long, PAUSES[0]));
 }
 
 #[test]
@@ -162,20 +159,19 @@ fn nobody_dials_before_the_pause_is_over_and_waiting_lasts_as_long() {
     assert!(matches!(client.poll(), Ok(None)));
     assert!(client.why_away().is_none(), "it has tried");
     assert!(tcp.accept().is_err(), "it has dialled");
-    let limit = Duration::from_millis(20);
-    let begin = Instant::now();
-    client.wait(limit);
-    assert!(begin.elapsed() >= limit, "there is nothing to poll before");
-    client.try_at = Instant::now() + limit;
-    let begin = Instant::now();
-    client.wait(10 * PATIENCE);
-    let waited = begin.elapsed();
-    assert!(waited < 10 * PATIENCE && Instant::now() >= client.try_at, "{waited:?}");
+    let (now, pause) = (client.try_at - PATIENCE, PATIENCE);
+    let slept = |client: &mut SteadyClient, now: Instant, limit: Duration| {
+        let mut slept = None;
+        client.wait_from(now, limit, |pause| slept = Some(pause));
+        slept
+    };
+    let short = Duration::from_millis(20);
+    assert_eq!(slept(&mut client, now, short), Some(short), "there is nothing to poll before");
+    assert_eq!(slept(&mut client, now, 2 * pause), Some(pause), "it may dial then");
+    assert_eq!(slept(&mut client, now + 2 * pause, short), Some(Duration::ZERO));
     // What is there already is not waited for.
     client.next_reply = Some(Box::default());
-    client.try_at = Instant::now() + 10 * PATIENCE;
-    client.wait(10 * PATIENCE);
-    assert!(begin.elapsed() < 10 * PATIENCE);
+    assert_eq!(slept(&mut client, now, 2 * pause), None);
 }
 
 #[test]
