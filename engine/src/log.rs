@@ -27,7 +27,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use touchline_protocol::log::{
@@ -116,7 +116,12 @@ pub struct Environment {
     pub shared_memory: PathBuf,
     /// How long nothing is appended before an attest record is wanted.
     pub attest_after: Duration,
+    /// By what the keeper tells how long something waits.
+    pub now: Now,
 }
+
+/// A clock that never goes back.
+pub type Now = Arc<dyn Fn() -> Instant + Send + Sync>;
 
 impl Default for Environment {
     fn default() -> Self {
@@ -124,6 +129,7 @@ impl Default for Environment {
             storage: Arc::new(FileStorage),
             shared_memory: PathBuf::from(SHARED_MEMORY),
             attest_after: ATTEST_AFTER,
+            now: Arc::new(Instant::now),
         }
     }
 }
@@ -246,7 +252,8 @@ fn begin(
         gather: options.gather,
         write_interval: options.write_interval,
     };
-    let mut keeper = Keeper::new(body, recovered.disk, control.clone(), end, pace)?;
+    let now = Arc::clone(&environment.now);
+    let mut keeper = Keeper::new(body, recovered.disk, control.clone(), end, (pace, now))?;
     let incarnation = writer.append_record(FrameKind::Incarnation, recovered.last_time_ns);
     incarnation.map_err(io::Error::other)?;
     keeper.flush()?;

@@ -77,6 +77,9 @@ struct Shared {
     written: AtomicU64,
     /// The [`Load`] as it was told last; 0, as at first, is [`Load::Calm`].
     load: AtomicU8,
+    /// How often the maker has begun to make something.
+    #[cfg(test)]
+    turns: AtomicU64,
 }
 
 impl Shared {
@@ -145,6 +148,11 @@ impl Ahead {
         self.shared.load.store(load as u8, Ordering::Relaxed);
     }
 
+    #[cfg(test)]
+    pub(super) fn turns(&self) -> u64 {
+        self.shared.turns.load(Ordering::SeqCst)
+    }
+
     /// Waits until the segment `number` exists; gives the number behind the highest that does.
     pub(super) fn wait_for(&self, number: u64) -> Result<u64, DiskError> {
         self.want(number);
@@ -192,6 +200,8 @@ fn make_all(shared: &Shared, mut maker: SegmentMaker) {
             State { is_needed, .. } => Turn::Make { is_needed: *is_needed },
         };
         let Turn::Make { is_needed } = turn else { return };
+        #[cfg(test)]
+        shared.turns.fetch_add(1, Ordering::SeqCst);
         let leads = maker.zeroed() >= shared.written.load(Ordering::Relaxed) + LEAD;
         let load = shared.load();
         let has_time = load == Load::Calm && leads;

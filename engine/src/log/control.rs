@@ -58,6 +58,7 @@ struct Inner {
     keeper: LocalSignal,
     /// What the keeper need not be woken for, and up to where it is waited for.
     keeper_rest: Rest,
+    keeper_turns: AtomicU64,
     attest_asked: AtomicBool,
     attested_to: AtomicU64,
     keeper_stop: AtomicBool,
@@ -88,6 +89,7 @@ impl Control {
             duty: LocalSignal::new(),
             keeper: LocalSignal::new(),
             keeper_rest: Rest::new(),
+            keeper_turns: AtomicU64::new(0),
             attest_asked: AtomicBool::new(false),
             attested_to: AtomicU64::new(0),
             keeper_stop: AtomicBool::new(false),
@@ -201,8 +203,9 @@ impl Control {
         self.inner.duty.wake();
     }
 
+    /// Wakes the keeper if it sleeps, which then looks what there is to do.
     #[inline]
-    pub(crate) fn wake_keeper(&self) {
+    pub fn wake_keeper(&self) {
         self.inner.keeper.wake();
     }
 
@@ -240,6 +243,18 @@ impl Control {
     #[must_use]
     pub fn is_keeper_parked(&self) -> bool {
         self.inner.keeper.is_parked()
+    }
+
+    /// How often the keeper has begun to look what there is to do. What it found before the last of them, it has done.
+    #[must_use]
+    pub fn keeper_turns(&self) -> u64 {
+        // SYNC: pairs with the release addition in `note_keeper_turn`.
+        self.inner.keeper_turns.load(Ordering::Acquire)
+    }
+
+    pub(super) fn note_keeper_turn(&self) {
+        // SYNC: who has seen it finds what the keeper has done before, and the keeper what was published before.
+        self.inner.keeper_turns.fetch_add(1, Ordering::AcqRel);
     }
 
     #[cfg(test)]

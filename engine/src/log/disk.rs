@@ -243,6 +243,14 @@ impl DiskLog {
         Ok(Self { making, ..self })
     }
 
+    #[cfg(test)]
+    pub(super) fn maker_turns(&self) -> u64 {
+        match &self.making {
+            Making::Ahead(ahead) => ahead.turns(),
+            Making::Here(_) => 0,
+        }
+    }
+
     /// Tells how much there is to be written, for the zeros of the segments ahead.
     pub(super) fn set_load(&self, load: Load) {
         if let Making::Ahead(ahead) = &self.making {

@@ -29,6 +29,7 @@ use touchline_protocol::{log::BLOCK_BYTES, wait::Sleep};
 use crate::snapshot::SnapshotSchedule;
 
 use super::{
+    Now,
     ahead::message,
     control::Control,
     disk::{DiskError, DiskLog, aligned_buffer},
@@ -62,6 +63,7 @@ pub(crate) struct Keeper {
     last: MmapMut,
     /// How the log is kept.
     pace: Pace,
+    now: Now,
     /// When `appended` last moved, and to where.
     moved: (Instant, u64),
     /// Since when there is something to be written that nobody waits for.
@@ -76,14 +78,15 @@ impl Keeper {
         disk: DiskLog,
         control: Control,
         durable: u64,
-        pace: Pace,
+        (pace, now): (Pace, Now),
     ) -> Result<Self, DiskError> {
         Ok(Self {
             progress: Progress::new(body, control, durable),
             disk,
             last: aligned_buffer(BLOCK_BYTES)?,
             pace,
-            moved: (Instant::now(), durable),
+            moved: (now(), durable),
+            now,
             gathers_since: None,
             wrote: None,
         })
@@ -117,6 +120,7 @@ impl Keeper {
 
     fn run(&mut self) -> Result<(), DiskError> {
         while !self.progress.control.keeper_should_stop() {
+            self.progress.control.note_keeper_turn();
             let is_due = self.is_due();
             if is_due {
                 self.write_some()?;
@@ -134,7 +138,7 @@ impl Keeper {
     fn is_due(&mut self) -> bool {
         let appended = self.progress.look();
         if appended != self.moved.1 {
-            self.moved = (Instant::now(), appended);
+            self.moved = ((self.now)(), appended);
             // It is not to wait for the disk.
             self.progress.control.wake_follower();
         }
@@ -146,19 +150,24 @@ impl Keeper {
         }
         let since = *self.gathers_since.get_or_insert(self.moved.0);
         let is_wanted = self.progress.is_wanted();
-        let is_awaited = is_wanted || since.elapsed() >= self.pace.gather;
+        let is_awaited = is_wanted || self.since(since) >= self.pace.gather;
         behind >= GATHER_BYTES || is_awaited && self.pause().is_zero()
+    }
+
+    /// How long ago that was.
+    fn since(&self, when: Instant) -> Duration {
+        (self.now)().duration_since(when)
     }
 
     /// How long it is until the next write may begin.
     fn pause(&self) -> Duration {
-        let since = self.wrote.map_or(Duration::MAX, |wrote| wrote.elapsed());
+        let since = self.wrote.map_or(Duration::MAX, |wrote| self.since(wrote));
         self.pace.write_interval.saturating_sub(since)
     }
 
     /// Writes what is appended, or as much of it as one write takes, and waits for it.
     fn write_some(&mut self) -> Result<(), DiskError> {
-        self.wrote = Some(Instant::now());
+        self.wrote = Some((self.now)());
         let Self { progress, disk, last, .. } = self;
         let appended = progress.look();
         let piece = progress.next_piece(appended);
@@ -184,9 +193,9 @@ impl Keeper {
         let pause = self.pause();
         if let Some(since) = self.gathers_since {
             rests_to += GATHER_BYTES - 1;
-            limit = limit.min(self.pace.gather.saturating_sub(since.elapsed()).max(pause));
+            limit = limit.min(self.pace.gather.saturating_sub(self.since(since)).max(pause));
         } else if durable > control.attested_to() && !control.attest_asked() {
-            let quiet = self.moved.0.elapsed();
+            let quiet = self.since(self.moved.0);
             if quiet >= self.pace.attest_after {
                 control.ask_attest();
             } else {

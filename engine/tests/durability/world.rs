@@ -168,6 +168,7 @@ impl Place {
             shared_memory: self.root.path().join("shm"),
             // Only tests that are about attest records want them.
             attest_after: Duration::from_secs(3600),
+            ..Environment::default()
         }
     }
 

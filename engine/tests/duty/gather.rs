@@ -4,7 +4,7 @@
 use super::client::{Client, limit};
 use super::streams;
 use super::venue::Venue;
-use crate::patience::Wait;
+use crate::patience::{Wait, eventually};
 use std::time::Duration;
 use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::enums::{Lane, OrderType, RejectReason, Role, Side};
@@ -24,6 +24,16 @@ fn await_disk(venue: &Venue) {
             event.wait_changed(seen, Duration::from_millis(100));
         }
     }
+}
+
+/// Has the keeper look at what there is, and waits until it has written what it finds to be due.
+fn turn_keeper(venue: &Venue) {
+    let begun = venue.control.keeper_turns();
+    let has_turned = || {
+        venue.control.wake_keeper();
+        venue.control.keeper_turns() > begun + 1
+    };
+    assert!(eventually(has_turned), "the keeper does not turn");
 }
 
 /// A venue whose definition is on disk, with an appended and a durable session.
@@ -133,8 +143,7 @@ fn an_adapter_has_its_commands_written_at_once_if_its_answers_wait_for_that() {
         if awaits_disk {
             await_disk(&venue);
         } else {
-            // Time enough for a keeper that would write it.
-            std::thread::sleep(Duration::from_millis(50));
+            turn_keeper(&venue);
             assert!(venue.control.durable() < venue.control.appended(), "nobody waits for it");
         }
     }

@@ -2,8 +2,10 @@
 //! for is where writes keep a time between them.
 
 use std::{
-    sync::atomic::Ordering,
-    thread,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -66,31 +68,32 @@ fn what_nobody_waits_for_is_written_after_a_while() {
 /// What is appended without end would otherwise be written piece by piece.
 #[test]
 fn what_comes_during_a_write_is_gathered_anew() {
-    let gather = Duration::from_millis(500);
-    let place = place(gather);
+    let mut place = place(NEVER);
+    let (begin, passed) = (Instant::now(), Arc::new(AtomicU32::new(0)));
+    let times = Arc::clone(&passed);
+    place.environment.now = Arc::new(move || begin + NEVER * times.load(Ordering::SeqCst));
     let mut venue = place.open();
-    let wait = Wait::begin();
-    loop {
-        venue.settle();
-        let writes = place.disk.writes.load(Ordering::SeqCst);
-        place.disk.hold(true);
-        venue.submit(&[16; 16]);
-        let written = venue.log.control.appended().0;
-        let is_written = || place.disk.writes.load(Ordering::SeqCst) > writes;
-        assert!(eventually(is_written), "nothing is written");
-        let begin = Instant::now();
-        venue.submit(&[16; 16]);
-        place.disk.hold(false);
-        await_disk(&venue, written);
-        // Time enough for a keeper that goes on at once.
-        thread::sleep(Duration::from_millis(20));
-        let durable = venue.log.control.durable().0;
-        if begin.elapsed() < gather {
-            assert_eq!(durable, written);
-            return;
-        }
-        wait.go_on("this test has no time to look");
-    }
+    venue.settle();
+    let writes = place.disk.writes.load(Ordering::SeqCst);
+    let durable = venue.log.control.durable().0;
+    place.disk.hold(true);
+    venue.submit(&[16; 16]);
+    let written = venue.log.control.appended().0;
+    venue.turn_keeper();
+    assert_eq!(venue.log.control.durable().0, durable);
+    assert_eq!(place.disk.writes.load(Ordering::SeqCst), writes);
+    passed.fetch_add(1, Ordering::SeqCst);
+    venue.log.control.wake_keeper();
+    let is_written = || place.disk.writes.load(Ordering::SeqCst) > writes;
+    assert!(eventually(is_written), "nothing is written");
+    venue.submit(&[16; 16]);
+    place.disk.hold(false);
+    await_disk(&venue, written);
+    venue.turn_keeper();
+    assert_eq!(venue.log.control.durable().0, written);
+    passed.fetch_add(1, Ordering::SeqCst);
+    venue.log.control.wake_keeper();
+    await_disk(&venue, venue.log.control.appended().0);
 }
 
 #[test]
@@ -118,8 +121,7 @@ fn what_is_waited_for_between_two_writes_is_written_together() {
         venue.log.writer.want_durable();
         venue.submit(&random.command(64));
     }
-    // Time enough for a keeper that would write it.
-    thread::sleep(Duration::from_millis(50));
+    venue.turn_keeper();
     assert!(venue.log.control.durable().0 <= begin, "the time between two writes is not over");
     venue.submit_up_to(&mut random, begin + (1 << 20));
     await_disk(&venue, begin + 1);

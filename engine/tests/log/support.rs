@@ -323,6 +323,7 @@ impl Place {
             shared_memory: root.path().join("shm"),
             // Only the tests that are about attest records want them.
             attest_after: Duration::from_secs(3600),
+            ..Environment::default()
         };
         fs::create_dir(&environment.shared_memory).unwrap();
         Self { root, options, environment, disk, told: Mutex::default() }
@@ -494,6 +495,17 @@ impl Venue {
             assert!(control.is_running(), "{:?}", control.failure());
             control.durable_event().wait_changed(seen, Duration::from_secs(10));
         }
+    }
+
+    /// Has the keeper look at what there is, and waits until it has done what it finds to be done.
+    pub(crate) fn turn_keeper(&self) {
+        let control = &self.log.control;
+        let begun = control.keeper_turns();
+        let has_turned = || {
+            control.wake_keeper();
+            control.keeper_turns() > begun + 1
+        };
+        assert!(eventually(has_turned), "the keeper does not turn");
     }
 
     /// Ends cleanly; gives the state.

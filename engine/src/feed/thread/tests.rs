@@ -63,8 +63,12 @@ fn venue_in(follow: Follow, window_place: WindowPlace) -> Venue {
     let storage = Arc::new(GatedStorage::new(move |_| {
         if fails.load(Ordering::Relaxed) { Err(io::Error::other("it is broken")) } else { Ok(true) }
     }));
-    let environment =
-        Environment { storage, attest_after, shared_memory: shared_memory.path().to_owned() };
+    let environment = Environment {
+        storage,
+        attest_after,
+        shared_memory: shared_memory.path().to_owned(),
+        ..Environment::default()
+    };
     let log = log::open_in(&environment, &options, &mut NothingToReplay, &mut |_| {}).unwrap();
     let config: EngineConfig = toml::from_str(DEFINITION).unwrap();
     let (mail, rings) = gateway::mail().unwrap();

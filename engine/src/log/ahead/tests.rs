@@ -13,7 +13,7 @@ use std::{
 use touchline_protocol::log::{BLOCK_BYTES, segment::LogIdentity, segment_path};
 
 use crate::log::{
-    ahead::Load,
+    ahead::{Load, SMALL_PART},
     disk::{DiskLog, aligned_buffer},
     storage::{FileStorage, GatedStorage, Storage, Write},
 };
@@ -118,8 +118,9 @@ fn needed_segments_are_not_filled(load: Load, part: Duration, segments_filled_ma
     }
     let next = segment_path(folder.path(), 9);
     if load == Load::Burst {
-        // Time enough for a maker that would make it.
-        std::thread::sleep(Duration::from_millis(50));
+        // As often as a maker looks that would make it.
+        let all = disk.maker_turns() + SEGMENT / SMALL_PART + 2;
+        assert!(eventually(|| disk.maker_turns() >= all), "the maker does not turn");
         assert!(!next.exists(), "nobody waits for it");
         disk.set_load(Load::Calm);
     }
