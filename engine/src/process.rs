@@ -29,6 +29,7 @@ use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -277,7 +278,7 @@ fn log_start(
     report: &StartReport,
 ) -> Result<()> {
     // Without a whole definition no engine has started before, whatever one has logged.
-    let last_alive_ns = definition.is_none().then_some(report.last_alive_ns);
+    let has_run = definition.is_none();
     if let Some((genesis, defined)) = definition {
         let genesis = genesis.map_or_else(|| Genesis::new(&options.config), Ok)?;
         for symbol in &options.config.symbols {
@@ -287,7 +288,8 @@ fn log_start(
         }
         define_venue(duty, &genesis, defined)?;
     }
-    begin(duty, &options.config, report.incarnation, last_alive_ns)?;
+    let off = has_run.then(|| report.last_alive_ns..duty.now());
+    begin(duty, &options.config, report.incarnation, off)?;
     // Who hears "ready" may ask for the venue at once, and is shown what is durable.
     duty.wait_durable().context("the venue's definition is not on disk")
 }
@@ -476,22 +478,22 @@ fn define_venue(duty: &mut Duty, genesis: &Genesis, defined: Defined) -> Result<
     Ok(())
 }
 
-/// As [`EngineStarted::off_ms`] tells it, of an engine that is last known to have run at `last_alive_ns`. A time
-/// that is yet to come tells nothing.
-fn off_ms(last_alive_ns: u64, now_ns: u64) -> u32 {
-    let off_ms = now_ns.saturating_sub(last_alive_ns) / NS_PER_MS;
+/// As [`EngineStarted::off_ms`] tells it, of the ns from when an engine is last known to have run. A time that is yet
+/// to come tells nothing.
+fn off_ms(off: &Range<u64>) -> u32 {
+    let off_ms = off.end.saturating_sub(off.start) / NS_PER_MS;
     u32::try_from(off_ms).unwrap_or(u32::MAX)
 }
 
-/// What an engine logs before it takes a client: its start, and changed limits. `last_alive_ns` is when an engine
-/// is last known to have run, if one has started before.
+/// What an engine logs before it takes a client: its start, and changed limits. `off` is from when an
+/// engine is last known to have run to now, ns since the epoch, if one has started before.
 fn begin(
     duty: &mut Duty,
     config: &EngineConfig,
     incarnation: Incarnation,
-    last_alive_ns: Option<u64>,
+    off: Option<Range<u64>>,
 ) -> Result<()> {
-    let off_ms = last_alive_ns.map_or(0, |last_alive_ns| off_ms(last_alive_ns, duty.now()));
+    let off_ms = off.as_ref().map_or(0, off_ms);
     let started = EngineStarted { incarnation: incarnation.0, off_ms, ..Default::default() };
     duty.first_command(bytemuck::bytes_of(&started))?;
     let limits = Limits::from(&config.limits);

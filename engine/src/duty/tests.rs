@@ -5,19 +5,22 @@ use super::clients::Terms;
 use super::connection::Connection;
 use super::*;
 use crate::clock::SystemTime;
-use crate::config::Wait;
+use crate::config::{EngineConfig, Wait};
 use crate::gateway;
+use crate::genesis::Genesis;
 use crate::log::{Environment, KeeperHandle, LogOptions, open_in};
-use crate::mailbox::Detail;
+use crate::mailbox::{Asked, Detail, FromDuty, LogonLetter, LogonRequest, Wishes};
 use crate::rate::RateLimit;
 use crate::recovery::NothingToReplay;
 use std::collections::HashMap;
 use std::path::Path;
-use touchline_protocol::message::command::CancelOrder;
+use touchline_protocol::message::command::{CancelOrder, Logon};
 use touchline_protocol::message::enums::{Lane, Role};
+use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::ring::RingCapacities;
 use touchline_protocol::ring::layout::MIN_SESSION_SLOTS;
-use touchline_protocol::units::Position;
+use touchline_protocol::text::Name;
+use touchline_protocol::units::{KeyId, Position, Sequence};
 
 /// A duty thread over a log in a folder, and the ends of two clients whose sessions it serves, the first one so many
 /// commands a second; 0: all.
@@ -159,6 +162,93 @@ fn a_flood_is_refused_for_a_while_and_then_waits_and_wakes_nobody() {
         assert_eq!(flooder.output.free_slots(slots), Ok(slots), "all of the ring is its own again");
         keeper.stop();
     }
+}
+
+/// A venue with one key, a session of which may send twenty commands a second, and the gateway's end of its mail.
+fn with_one_key(data: &Path) -> (Duty, KeeperHandle, Arc<Mail>, SessionEnd) {
+    let text = "[engine]\ncommands_per_second = 20\n[[assets]]\nname = \"A\"\n\
+                [[accounts]]\nname = \"a\"\nkeys = 1\n";
+    let config: EngineConfig = toml::from_str(text).unwrap();
+    let (options, environment) = (LogOptions::small(data), Environment::default());
+    let log = open_in(&environment, &options, &mut NothingToReplay, &mut |_| {}).unwrap();
+    let (mail, rings) = gateway::mail().unwrap();
+    let mut duty = Duty::new(DutyOptions {
+        core: Core::new(),
+        writer: log.writer,
+        clock: Clock::start(SystemTime, 0, false).unwrap(),
+        mail: Arc::clone(&mail),
+        streams: rings.duty,
+        stop: Arc::new(AtomicBool::new(false)),
+        settings: config.engine.clone(),
+    });
+    for command in Genesis::new(&config).unwrap().remaining(Sequence(0)) {
+        duty.own_command(command).unwrap();
+    }
+    (duty, log.keeper, mail, rings.gateway)
+}
+
+/// Opens the key's session as the gateway does, at the time that the duty thread has read last.
+fn log_on(duty: &mut Duty, mail: &Mail, end: Option<Box<SessionEnd>>) -> SessionStarted {
+    let mut logon = Logon { name: Name::new("again").unwrap(), ..Default::default() };
+    (logon.role, logon.lane) = (Role::Trader.to_wire(), Lane::Hot.to_wire());
+    logon.command.key_id = KeyId(1);
+    let request = LogonRequest { logon: Box::new(logon), end, wishes: Wishes::default() };
+    mail.to_duty.put(ToDuty::Logon(LogonLetter { ticket: 1, asked: Asked::new(request) }));
+    duty.work();
+    loop {
+        match mail.from_duty.take() {
+            Some(FromDuty::Opened { started, .. }) => return started,
+            // Its older connection.
+            Some(FromDuty::Closed { .. }) => {}
+            _ => panic!("it is not let in"),
+        }
+    }
+}
+
+/// How many of so many commands that are sent at once are not refused for their number.
+fn admitted(duty: &mut Duty, end: &mut SessionEnd, started: &SessionStarted, sent: u32) -> u32 {
+    let mut command = CancelOrder::default();
+    (command.command.session, command.command.epoch) = (started.session, started.epoch);
+    command.command.key_id = started.key_id;
+    (0..sent).for_each(|_| end.output.try_push(bytemuck::bytes_of(&command)).unwrap());
+    while duty.work() > 0 {}
+    let (mut buffer, mut answers) = (MessageBuffer::new(), Vec::new());
+    while let Some(length) = end.input.poll(&mut buffer).unwrap() {
+        let (_, event) = decode::disclose(buffer.bytes(length)).unwrap();
+        let Ok(decode::Event::Rejected(rejected)) = event.event() else { panic!("taken") };
+        answers.push(rejected.reason);
+    }
+    end.input.release();
+    assert_eq!(answers.len(), sent as usize);
+    let rate_exceeded = RejectReason::RateExceeded.to_wire();
+    answers.iter().filter(|&&reason| reason != rate_exceeded).count() as u32
+}
+
+/// The allowance is the session's, whatever carries it.
+#[test]
+fn who_logs_on_anew_may_send_no_more_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut duty, keeper, mail, mut stream) = with_one_key(folder.path());
+    let sizes = RingCapacities::new(MIN_SESSION_SLOTS, MIN_SESSION_SLOTS).unwrap();
+    // After so many ms so many more are paid for.
+    for (one, (passed_ms, expected)) in
+        [(0, 20), (0, 0), (0, 0), (500, 10), (0, 0), (50, 1), (49, 0), (1, 1), (5000, 20), (0, 0)]
+            .into_iter()
+            .enumerate()
+    {
+        duty.now_ns += passed_ms * 1_000_000;
+        let found = if one % 2 == 0 {
+            let started = log_on(&mut duty, &mail, None);
+            admitted(&mut duty, &mut stream, &started, 25)
+        } else {
+            let (end, descriptors) = SessionEnd::create(sizes).unwrap();
+            let mut client = SessionEnd::attach(&descriptors, sizes).unwrap();
+            let started = log_on(&mut duty, &mail, Some(Box::new(end)));
+            admitted(&mut duty, &mut client, &started, 25)
+        };
+        assert_eq!(found, expected, "connection {one}");
+    }
+    keeper.stop();
 }
 
 #[test]

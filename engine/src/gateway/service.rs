@@ -156,7 +156,16 @@ impl Gateway {
         let mut happened = std::mem::take(&mut self.happened);
         self.backend.turn(limit, &mut happened)?;
         self.mail.bell.unpark();
-        self.now = Instant::now();
+        self.turn_at(Instant::now(), happened)
+    }
+
+    /// The rest of a turn, in which this has happened up to `now`.
+    pub(super) fn turn_at(
+        &mut self,
+        now: Instant,
+        mut happened: Vec<Happened>,
+    ) -> io::Result<bool> {
+        self.now = now;
         self.look_at_log();
         let mut worked = !happened.is_empty();
         for one in happened.drain(..) {

@@ -8,9 +8,7 @@ use crate::gateway;
 use crate::gateway::StreamRings;
 use crate::gateway::tests::{Failing, log_in, peers};
 use crate::log::Log;
-use crate::patience::eventually;
 use std::sync::Arc;
-use std::thread;
 use tempfile::TempDir;
 use touchline_protocol::message::command::{CancelOrder, CommandHeader};
 use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, enclose};
@@ -111,15 +109,15 @@ fn what_waits_behind_answers_that_a_failed_disk_has_taken_along_goes_on_at_once(
 fn a_pause_of_the_gateway_is_no_silence_and_a_silence_is_one() {
     // Three of them are longer than a turn may be late, and no pause.
     let mut site = Site::open(4096, Duration::from_millis(300));
-    let is_closing = |site: &Site| site.gateway.sessions.streams[&TICKET].is_closing();
-    site.gateway.turn(Duration::ZERO).expect("a turn");
-    thread::sleep(Duration::from_secs(2));
-    site.gateway.turn(Duration::ZERO).expect("a turn");
-    assert!(!is_closing(&site), "the gateway did not listen");
-    let is_given_up = || {
-        site.gateway.turn(Duration::ZERO).expect("a turn");
-        is_closing(&site)
+    let begin = site.gateway.now;
+    let mut is_given_up_at = |milliseconds| {
+        let now = begin + Duration::from_millis(milliseconds);
+        site.gateway.turn_at(now, Vec::new()).expect("a turn");
+        site.gateway.sessions.streams[&TICKET].is_closing()
     };
-    assert!(eventually(is_given_up), "it is silent");
+    assert!(!is_given_up_at(0));
+    assert!(!is_given_up_at(2_000), "the gateway did not listen");
+    assert!(!is_given_up_at(2_250), "it has listened for no more than 750 ms");
+    assert!(is_given_up_at(2_500), "it is silent");
     site.log.keeper.stop();
 }
