@@ -9,9 +9,10 @@ use super::venue::{Part, Venue, borrowed};
 use crate::patience::{Running, finish, run};
 use crate::skipped::skipped;
 use rustix::process::Signal;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -101,49 +102,55 @@ fn engine_and_adapter_alone_end_cleanly_by_either_signal() {
     }
 }
 
-/// What the last start in the log tells of the time before it, and how many there are.
-fn last_time_off(venue: &Venue) -> (usize, u32) {
+/// How many starts are in the log, what the last one tells of the time before it, and when it was, ns since the epoch.
+fn last_start(venue: &Venue) -> (usize, u32, u64) {
     let mut reader = LogReader::open(venue.data(), Follow::Durable).expect("the venue has a log");
-    let (mut starts, mut off_ms) = (0, 0);
+    let (mut starts, mut off_ms, mut time_ns) = (0, 0, 0);
     while let Some(transaction) = reader.next().expect("the log is sound") {
         if let Logged::EngineStarted(started) = transaction.command().expect("a command") {
-            (starts, off_ms) = (starts + 1, started.off_ms);
+            (starts, off_ms, time_ns) = (starts + 1, started.off_ms, transaction.time_ns());
         }
     }
-    (starts, off_ms)
+    (starts, off_ms, time_ns)
+}
+
+/// The engine has nothing to do for two seconds by its own clock; gives when it was alive then.
+fn idle(venue: &Venue) -> u64 {
+    let reader = LogReader::open(venue.data(), Follow::Durable).expect("the venue has a log");
+    let alive_ns = || reader.signs_of_life().expect("it runs").heartbeat_ns;
+    let end_ns = alive_ns() + 2_000_000_000;
+    assert!(eventually(|| alive_ns() >= end_ns), "the engine gives no sign of life");
+    alive_ns()
 }
 
 /// Candles of that time are not there. The venue may have been idle before, which is none of it.
 #[test]
 fn a_start_tells_for_how_long_no_engine_ran() {
-    let idle = || thread::sleep(Duration::from_secs(2));
-    // An engine wakes that often when it has nothing to do; and the clock may be corrected meanwhile.
-    let least_sign = Duration::from_secs(1);
-    let is_plausible = |venue: &Venue, starts: usize, wall: Duration| {
-        let found = last_time_off(venue);
-        let off = Duration::from_millis(found.1.into());
-        assert_eq!(found.0, starts);
-        assert!(off > Duration::ZERO && off <= wall + least_sign, "{off:?} of {wall:?}");
+    // By the engine's own clock, however long all of it takes.
+    let is_plausible = |venue: &Venue, starts: usize, alive_ns: u64| {
+        let (found, off_ms, time_ns) = last_start(venue);
+        assert_eq!(found, starts);
+        let off_ns = u64::from(off_ms) * 1_000_000;
+        assert!((1..=time_ns - alive_ns).contains(&off_ns), "{off_ns} of {}", time_ns - alive_ns);
     };
     let mut venue = Venue::up(&[]);
     venue.a().place(SELL);
-    assert_eq!(last_time_off(&venue), (1, 0), "nothing was before");
-    idle();
-    let begin = Instant::now();
+    let (starts, off_ms, _) = last_start(&venue);
+    assert_eq!((starts, off_ms), (1, 0), "nothing was before");
+    let alive_ns = idle(&venue);
     assert!(venue.stop_up(Signal::INT).success());
     venue.start_up();
-    is_plausible(&venue, 2, begin.elapsed());
+    is_plausible(&venue, 2, alive_ns);
 
     let mut venue = Venue::separate(&[]);
     venue.a().place(SELL);
     for signal in [Signal::TERM, Signal::KILL] {
-        let (starts, _) = last_time_off(&venue);
-        idle();
-        let begin = Instant::now();
+        let (starts, ..) = last_start(&venue);
+        let alive_ns = idle(&venue);
         venue.part(Part::Engine).signal(signal);
         venue.part(Part::Engine).wait_for_end();
         venue.start_engine();
-        is_plausible(&venue, starts + 1, begin.elapsed());
+        is_plausible(&venue, starts + 1, alive_ns);
     }
 }
 
@@ -658,25 +665,44 @@ fn shell(folder: &Path, line: &str) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Time that a process has computed so far, in clock ticks of 10 ms (`/proc/<pid>/stat` counts in
-/// hundredths of a second on every Linux machine that Touchline runs on).
-fn ticks_used(pid: u32) -> u64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process runs");
-    let (_, fields) = stat.rsplit_once(") ").expect("the name ends with a parenthesis");
-    let fields: Vec<_> = fields.split(' ').collect();
-    // Fields 14 and 15 of the whole line; the first one here is field 3.
-    let number = |at: usize| fields[at - 3].parse::<u64>().expect("a count of ticks");
-    number(14) + number(15)
+/// The threads of a process that sleep in the kernel, or all, with how often each has gone to sleep so far.
+fn sleeps(pid: u32, only_asleep: bool) -> BTreeMap<PathBuf, u64> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("the process runs");
+    let sleeps = |thread: PathBuf| {
+        let status = fs::read_to_string(thread.join("status")).ok()?;
+        let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let is_asleep = field("State:")?.starts_with('S');
+        let count = field("voluntary_ctxt_switches:")?.parse().ok()?;
+        (is_asleep || !only_asleep).then_some((thread, count))
+    };
+    threads.flatten().filter_map(|thread| sleeps(thread.path())).collect()
 }
 
+/// None of its threads spins, so that a look finds each asleep; and none wakes more often than what is looked at most
+/// often, the adapter's connection to the engine, twenty times in a second.
 #[test]
 fn an_idle_venue_leaves_the_processor_alone() {
+    const WAKES_PER_SECOND: u128 = 25;
     let venue = Venue::up(&[]);
     venue.a().place(SELL);
     let pids = ["engine", "adapter"].map(|name| venue.pid(name).expect("it runs"));
-    let used = || pids.iter().map(|&pid| ticks_used(pid)).sum::<u64>();
-    let before = used();
-    thread::sleep(Duration::from_secs(5));
-    let ticks = used() - before;
-    assert!(ticks < 25, "{ticks} ticks of 10 ms in 5 s: at least 5 % of one core");
+    let mut awake: BTreeSet<PathBuf> =
+        pids.iter().flat_map(|&pid| sleeps(pid, false).into_keys()).collect();
+    let all_sleep = || {
+        let asleep = pids.map(|pid| sleeps(pid, true));
+        let sleeps = |thread: &PathBuf| asleep.iter().any(|asleep| asleep.contains_key(thread));
+        awake.retain(|thread| thread.exists() && !sleeps(thread));
+        awake.is_empty()
+    };
+    assert!(eventually(all_sleep), "they do not sleep: {awake:?}");
+    let (begin, before) = (Instant::now(), pids.map(|pid| sleeps(pid, false)));
+    thread::sleep(Duration::from_secs(3));
+    let after = pids.map(|pid| sleeps(pid, false));
+    let wakes_max = begin.elapsed().as_millis() * WAKES_PER_SECOND / 1000;
+    for (before, after) in before.iter().zip(&after) {
+        for (thread, count) in after {
+            let wakes = count.saturating_sub(before.get(thread).copied().unwrap_or(0));
+            assert!(u128::from(wakes) <= wakes_max, "{thread:?}: {wakes} wakes of {wakes_max}");
+        }
+    }
 }
