@@ -8,7 +8,8 @@ use super::raw_session::{
 };
 use super::units::WHOLE;
 use super::venue::{UNLIMITED, Venue};
-use crate::patience::Wait;
+use crate::patience::{Wait, eventually};
+use rustix::io::ioctl_fionread;
 use std::cell::Cell;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -287,6 +288,20 @@ impl RawStream {
 pub(crate) const LOGOUT: u16 = 320;
 pub(crate) const HEARTBEAT: u16 = 321;
 pub(crate) const SESSION_CLOSED: u16 = 322;
+
+/// Waits until more has come than nothing, and no more comes: there is no room for it.
+pub(crate) fn until_full(socket: &TcpStream) {
+    // Looks that find the same in a row.
+    const LOOKS: u32 = 50;
+    let (mut unread, mut looks) = (0, 0);
+    let is_full = || {
+        let now = ioctl_fionread(socket).expect("a socket can be asked");
+        looks = if now == unread && now > 0 { looks + 1 } else { 0 };
+        unread = now;
+        looks == LOOKS
+    };
+    assert!(eventually(is_full), "the engine says more and more, or nothing: {unread} bytes");
+}
 
 /// Sends bytes in pieces, each with a system call of its own.
 pub(crate) fn send(socket: &mut TcpStream, bytes: &[u8], piece: usize) {

@@ -573,3 +573,38 @@ fn a_log_that_fails_in_front_of_a_sleep_is_not_slept_through() {
     assert!((0..10).any(|_| !patience(&mut venue).is_zero()), "there is nothing more to do");
     venue.log.keeper.stop();
 }
+
+/// Its socket has no room all the while.
+#[test]
+fn whose_peer_reads_slowly_is_kept_and_whose_peer_reads_nothing_is_not() {
+    let mut venue = Venue::new();
+    venue.open(10, 1, 1, 4096);
+    venue.commands(10, 0..200);
+    let mut answered = 0;
+    loop {
+        let passed = venue.passed_on();
+        if passed.is_empty() {
+            break;
+        }
+        answered += passed.len();
+        passed.iter().for_each(|(_, correlation)| venue.answer(1, 1, *correlation));
+        venue.gateway.sessions.drain(&venue.mail);
+        venue.gateway.flush();
+    }
+    assert!((1..200).contains(&answered), "{answered} of 200 are answered");
+    let (stall, step) = (venue.gateway.options.reader_stall, Duration::from_millis(250));
+    let is_given_up_in = |venue: &mut Venue, time: Duration, unread| {
+        venue.done.lock().unwrap().unread = Some(unread);
+        // No pause of the gateway's own.
+        for _ in 0..(time.as_millis() / step.as_millis()) {
+            let now = venue.gateway.now + step;
+            venue.gateway.turn_at(now, Vec::new()).expect("a turn");
+        }
+        venue.gateway.sessions.streams.get(&10).is_none_or(Stream::is_closing)
+    };
+    for unread in (1..=10).rev() {
+        assert!(!is_given_up_in(&mut venue, stall * 2 / 3, unread), "{unread} are left");
+    }
+    assert!(is_given_up_in(&mut venue, stall + step, 1), "it reads nothing");
+    venue.log.keeper.stop();
+}
