@@ -6,16 +6,20 @@ use crate::cli::{FrontArguments, SettingsArguments};
 use anyhow::{Context, Error, Result, bail};
 use serde::de::DeserializeOwned;
 use source::Source;
-use std::fs;
+use std::fs::File;
 use std::path::Path;
 use toml::{Table, Value};
 use touchline_adapter::config::AdapterConfig;
 use touchline_adapter::jobs::config::JobsConfig;
 use touchline_engine::config::{ConfigError, EngineConfig, spellings};
 use touchline_engine::genesis::Written;
+use touchline_protocol::regular_file::{read_at_most, text_of};
 
 /// The reference file: every key with its default, and the demo venue.
 const REFERENCE: &str = include_str!("../venue.toml");
+
+/// Longest file that is read, in bytes: what has no end, such as a device, is none.
+const FILE_BYTES_MAX: usize = 4 << 20;
 
 /// The settings of both processes.
 pub(crate) struct Settings {
@@ -83,10 +87,12 @@ pub(crate) fn load(arguments: &SettingsArguments) -> Result<Settings> {
     parse(arguments, text(arguments)?.as_deref())
 }
 
-/// What stands in the file that the arguments name; none without one.
+/// What stands in the file that the arguments name, which may be a pipe; none without one.
 pub(crate) fn text(arguments: &SettingsArguments) -> Result<Option<String>> {
     let read = |path: &Path| {
-        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+        let bytes = File::open(path).and_then(|file| read_at_most(file, FILE_BYTES_MAX));
+        let text = bytes.and_then(text_of);
+        text.with_context(|| format!("cannot read {}", path.display()))
     };
     arguments.config.as_deref().map(read).transpose()
 }
@@ -154,11 +160,7 @@ fn set(table: &mut Table, assignment: &str) -> Result<()> {
     if section.is_empty() || key.is_empty() || key.contains('.') {
         bail!("expected SECTION.KEY=VALUE");
     }
-    let value = format!("value = {text}")
-        .parse::<Table>()
-        .ok()
-        .and_then(|mut parsed| parsed.remove("value"))
-        .unwrap_or_else(|| Value::String(text.to_owned()));
+    let value = value_of(text)?.unwrap_or_else(|| Value::String(text.to_owned()));
     let keys = table
         .entry(section.to_owned())
         .or_insert_with(|| Value::Table(Table::new()))
@@ -171,9 +173,22 @@ fn set(table: &mut Table, assignment: &str) -> Result<()> {
     Ok(())
 }
 
+/// The TOML value that a text is, if it is one. Refuses one with lines of other keys behind it, of which nobody would
+/// learn that they set nothing.
+pub(crate) fn value_of(text: &str) -> Result<Option<Value>> {
+    let Ok(mut parsed) = format!("value = {text}").parse::<Table>() else { return Ok(None) };
+    let value = parsed.remove("value");
+    if let Some(other) = parsed.keys().next() {
+        bail!("sets {other:?} too, in a further line; name one key at a time");
+    }
+    Ok(value)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
     use touchline_engine::config::OrderTypes;
 
     fn with(set: &[&str]) -> Result<Settings> {
@@ -254,10 +269,30 @@ mod tests {
                 "--set adapter.nothing=1: section [adapter]: unknown field `nothing`",
             ),
             ("jobs.nothing=1", "nothing"),
+            ("log.window_mib=64\nlog.x=1", "sets \"log\" too, in a further line"),
+            ("log.window_mib=64\n[log]", "sets \"log\" too, in a further line"),
         ] {
             let error = with(&[wrong]).err().map(|error| format!("{error:#}"));
             assert!(error.as_ref().is_some_and(|text| text.contains(named)), "{wrong}: {error:?}");
         }
+    }
+
+    #[test]
+    fn a_file_may_be_a_pipe_and_not_without_end() {
+        let of = |path: &Path| {
+            text(&SettingsArguments { config: Some(path.to_owned()), set: Vec::new() })
+        };
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        writer.write_all(b"[log]\n").unwrap();
+        drop(writer);
+        let pipe = format!("/proc/self/fd/{}", reader.as_raw_fd());
+        assert_eq!(of(Path::new(&pipe)).unwrap().unwrap(), "[log]\n");
+        let told = format!("{:#}", of(Path::new("/dev/zero")).unwrap_err());
+        assert_eq!(told, "cannot read /dev/zero: longer than 4194304 bytes");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("venue.toml");
+        File::create(&path).unwrap().set_len(FILE_BYTES_MAX as u64).unwrap();
+        assert_eq!(of(&path).unwrap().unwrap().len(), FILE_BYTES_MAX, "as long as may be");
     }
 
     #[test]

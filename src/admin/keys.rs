@@ -3,14 +3,14 @@
 
 use super::{MASTER_KEY_FILE, Report, bits, send};
 use crate::names::Names;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
-use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use touchline_adapter::auth::keys;
-use touchline_adapter::limits::key_addresses::{KEY_ADDRESSES_FILE, KeyAddresses};
+use touchline_adapter::limits::key_addresses::{
+    KEY_ADDRESSES_BYTES_MAX, KEY_ADDRESSES_FILE, KeyAddresses, read_text,
+};
 use touchline_adapter::limits::network::Network;
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::message::command::{
@@ -43,7 +43,7 @@ pub(super) fn create(
     // A file that cannot be changed is told before there is a key.
     let lists = match networks.is_empty() {
         true => None,
-        false => Some(read_addresses(data)?),
+        false => Some(with_room(read_addresses(data)?, &networks)?),
     };
     let permissions = bits("kind", &KINDS, kinds)?;
     if permissions == 0 {
@@ -136,19 +136,97 @@ fn networks_of(texts: &[impl AsRef<str>]) -> Result<Vec<Network>> {
 fn read_addresses(data: &Path) -> Result<KeyAddresses> {
     let path = data.join(KEY_ADDRESSES_FILE);
     let shown = || path.display().to_string();
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error).with_context(shown),
-    };
-    KeyAddresses::from_text(&text).with_context(shown)
+    let text = read_text(&path).with_context(shown)?;
+    KeyAddresses::from_text(&text.unwrap_or_default()).with_context(shown)
+}
+
+/// The same lists, if one of a new key has room beside them, however many digits its number will have.
+fn with_room(lists: KeyAddresses, networks: &[Network]) -> Result<KeyAddresses> {
+    let mut with_one = lists.clone();
+    with_one.set(KeyId(u64::MAX), networks.to_vec());
+    text_of(&with_one)?;
+    Ok(lists)
+}
+
+/// The text of all lists. No adapter reads one that is too long: it would keep the lists that it has.
+fn text_of(lists: &KeyAddresses) -> Result<String> {
+    let text = lists.to_text();
+    ensure!(
+        text.len() <= KEY_ADDRESSES_BYTES_MAX,
+        "{KEY_ADDRESSES_FILE} would have {} bytes, and no adapter reads more than {KEY_ADDRESSES_BYTES_MAX}: name \
+         fewer addresses, or whole networks",
+        text.len()
+    );
+    Ok(text)
 }
 
 /// Writes all lists. Adapters see the old file or the new one; of the last list an empty one is left, for without a
 /// file they would keep it.
 fn write_addresses(data: &Path, lists: &KeyAddresses) -> Result<()> {
-    let path = data.join(KEY_ADDRESSES_FILE);
+    let (path, text) = (data.join(KEY_ADDRESSES_FILE), text_of(lists)?);
     // A list that a power cut takes back would leave its key to be used from anywhere.
-    regular_file::put_whole(&path, 0o600, lists.to_text().as_bytes())
+    regular_file::put_whole(&path, 0o600, text.as_bytes())
         .with_context(|| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, FileType::Fifo, Mode, mknodat};
+    use std::fs::{self, File};
+
+    /// Lists of other keys, whose file has so many bytes.
+    fn lists_of(bytes: usize) -> KeyAddresses {
+        let rest = " 2001:db8:1111:2222:3333:4444:5555:6666/128";
+        let line = |key: usize| format!("{}{rest}\n", 1_000_000 + key);
+        let count = bytes / line(0).len() - 4;
+        let mut text: String = (0..count).map(line).collect();
+        // Two networks of unlike lengths fill up what is left.
+        let left = bytes - text.len() - "1\n".len();
+        text += "1";
+        let (short, long) = (" 10.0.0.1/32", " 10.0.0.10/32");
+        let longs = left % short.len();
+        text += &long.repeat(longs);
+        text += &short.repeat((left - longs * long.len()) / short.len());
+        text.push('\n');
+        assert_eq!(text.len(), bytes);
+        KeyAddresses::from_text(&text).unwrap()
+    }
+
+    #[test]
+    fn no_lists_are_written_that_no_adapter_reads() {
+        let data = tempfile::tempdir().unwrap();
+        let path = data.path().join(KEY_ADDRESSES_FILE);
+        let whole = lists_of(KEY_ADDRESSES_BYTES_MAX);
+        write_addresses(data.path(), &whole).unwrap();
+        assert_eq!(read_addresses(data.path()).unwrap(), whole, "as long as may be");
+        let mut more = whole.clone();
+        let networks: Vec<Network> = vec!["192.0.2.1".parse().unwrap()];
+        more.set(KeyId(7), networks.clone());
+        for refused in [write_addresses(data.path(), &more), with_room(whole, &networks).map(drop)]
+        {
+            let refused = refused.unwrap_err().to_string();
+            assert!(refused.contains("no adapter reads more than 4194304"), "{refused}");
+        }
+        assert_eq!(fs::metadata(&path).unwrap().len() as usize, KEY_ADDRESSES_BYTES_MAX);
+        let least = "18446744073709551615 192.0.2.1/32\n".len();
+        assert!(with_room(lists_of(KEY_ADDRESSES_BYTES_MAX - least), &networks).is_ok());
+        assert!(with_room(lists_of(KEY_ADDRESSES_BYTES_MAX - least + 1), &networks).is_err());
+    }
+
+    /// Whoever reads a pipe waits for a writer, who never comes.
+    #[test]
+    fn what_is_no_file_of_lists_is_refused_with_its_name() {
+        let data = tempfile::tempdir().unwrap();
+        let path = data.path().join(KEY_ADDRESSES_FILE);
+        let refused = || format!("{:#}", read_addresses(data.path()).unwrap_err());
+        assert!(read_addresses(data.path()).unwrap().is_empty(), "there is none");
+        File::create(&path).unwrap().set_len(KEY_ADDRESSES_BYTES_MAX as u64 + 1).unwrap();
+        let told = refused();
+        assert!(told.contains(KEY_ADDRESSES_FILE) && told.contains("longer than"), "{told}");
+        fs::remove_file(&path).unwrap();
+        mknodat(CWD, &path, Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let told = refused();
+        assert!(told.contains(KEY_ADDRESSES_FILE) && told.contains("not a regular file"), "{told}");
+    }
 }

@@ -4,6 +4,7 @@
 use super::{Answer, Report, call, permission_bits, send};
 use crate::cli::{SymbolAction, SymbolSettings};
 use crate::names::Names;
+use crate::settings::value_of;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use std::collections::HashSet;
@@ -141,8 +142,7 @@ fn section(mut table: Table, keys: &[String]) -> Result<SymbolSection> {
         if !given.insert(key) {
             bail!("{assignment:?}: {key} is given twice");
         }
-        let parsed = format!("value = {text}").parse::<Table>().ok();
-        let value = match parsed.and_then(|mut parsed| parsed.remove("value")) {
+        let value = match value_of(text).with_context(|| format!("{assignment:?}"))? {
             Some(value @ (Value::Boolean(_) | Value::Array(_))) => value,
             Some(Value::Integer(number)) if is_count(key) => Value::Integer(number),
             Some(Value::String(text)) => Value::String(text),
@@ -312,6 +312,7 @@ mod tests {
             ("tick_size=x", "tick_size"),
             ("name=X", "keeps its name"),
             ("max_orders=many", "max_orders"),
+            ("max_orders=9\noco=false", "sets \"oco\" too, in a further line"),
         ] {
             let error = section(present(&symbol()), &keys(&[bad])).unwrap_err();
             assert!(format!("{error:#}").contains(named), "{bad}: {error:#}");

@@ -9,9 +9,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use touchline_adapter::auth::keys::{FILE_NAME, KeyRing};
-use touchline_adapter::limits::key_addresses::{
-    KEY_ADDRESSES_BYTES_MAX, KEY_ADDRESSES_FILE, KeyAddresses,
-};
+use touchline_adapter::limits::key_addresses::{KEY_ADDRESSES_FILE, KeyAddresses, read_text};
 use touchline_engine::recovery::{RecoveryError, check_window};
 use touchline_engine::{check_master_key, has_log};
 use touchline_protocol::causes::with_causes;
@@ -107,12 +105,7 @@ fn key_addresses(data: &Path) -> Result<()> {
         return Ok(());
     }
     let shown = || path.display().to_string();
-    let text = fs::read_to_string(&path).with_context(shown)?;
-    ensure!(
-        text.len() <= KEY_ADDRESSES_BYTES_MAX,
-        "{}: longer than {KEY_ADDRESSES_BYTES_MAX} bytes",
-        path.display()
-    );
+    let text = read_text(&path).with_context(shown)?.unwrap_or_default();
     KeyAddresses::from_text(&text).with_context(shown)?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! lists are looked after also by whoever meets a key for the first time.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -16,9 +16,7 @@ use touchline_protocol::regular_file;
 
 use super::Limits;
 use super::bans::{Bans, FILE_BYTES_MAX};
-use super::key_addresses::{
-    KEY_ADDRESSES_BYTES_MAX, KEY_ADDRESSES_FILE, KeyAddresses, KeyAddressesError,
-};
+use super::key_addresses::{KEY_ADDRESSES_FILE, KeyAddresses, KeyAddressesError, read_text};
 use crate::clock::unix_ms;
 use crate::notice::alert;
 
@@ -169,8 +167,9 @@ impl BansFile {
 
     fn read(&self, limits: &Limits) -> Result<(), KeeperError> {
         let error = |source| KeeperError::File { path: self.0.clone(), source };
-        let Some(bytes) = read_bounded(&self.0, FILE_BYTES_MAX).map_err(error)? else {
-            return Ok(());
+        let bytes = match regular_file::read_bounded(&self.0, FILE_BYTES_MAX) {
+            Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(()),
+            read => read.map_err(error)?,
         };
         // A line that is no text is no ban.
         let text = String::from_utf8_lossy(&bytes);
@@ -209,7 +208,7 @@ impl KeyAddressesFile {
             return Ok(self.is_good);
         }
         (self.seen, self.is_good) = (stamp, false);
-        let text = match read_text(path, KEY_ADDRESSES_BYTES_MAX) {
+        let text = match read_text(path) {
             Ok(text) => text,
             Err(source) => {
                 // What the system refuses is told once and tried again; what the file is, is told always.
@@ -234,28 +233,6 @@ impl KeyAddressesFile {
         self.is_good = true;
         Ok(true)
     }
-}
-
-/// A file's text; `None` if there is no such file.
-fn read_text(path: &Path, bytes_max: usize) -> io::Result<Option<String>> {
-    let bytes = read_bounded(path, bytes_max)?;
-    let text = bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| io::Error::other("no text")));
-    text.transpose()
-}
-
-/// What stands in a file; `None` if there is no such file.
-fn read_bounded(path: &Path, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
-    let file = match regular_file::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let mut bytes = Vec::new();
-    file.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > bytes_max {
-        return Err(io::Error::other(format!("longer than {bytes_max} bytes")));
-    }
-    Ok(Some(bytes))
 }
 
 #[cfg(test)]

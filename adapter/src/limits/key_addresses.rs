@@ -6,9 +6,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io;
 use std::net::IpAddr;
+use std::path::Path;
 
 use thiserror::Error;
+use touchline_protocol::regular_file;
 use touchline_protocol::units::KeyId;
 
 use super::network::{Network, any_contains};
@@ -33,6 +36,18 @@ pub struct KeyAddressesError {
     pub line: usize,
     /// What is wrong with it.
     pub problem: String,
+}
+
+/// What stands in the file at `path`; `None` if there is no such file.
+///
+/// # Errors
+/// As the system says; also if it is no regular file, no text, or longer than [`KEY_ADDRESSES_BYTES_MAX`].
+pub fn read_text(path: &Path) -> io::Result<Option<String>> {
+    match regular_file::read_bounded(path, KEY_ADDRESSES_BYTES_MAX) {
+        Ok(bytes) => regular_file::text_of(bytes).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 impl KeyAddresses {

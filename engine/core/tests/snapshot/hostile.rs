@@ -126,4 +126,13 @@ fn sections_of_another_version_order_or_number_are_named() {
     assert_eq!(with(4, 9), SnapshotError::Version { section: VENUE, found: 9 });
     assert_eq!(with(8, 2), SnapshotError::Count { section: VENUE, found: 2, most: 1 });
     assert_eq!(with(16, 8), SnapshotError::Rules { found: 8 });
+    let mut bytes = good.clone();
+    let (_, end, _) = sections(&good).pop().unwrap();
+    bytes[end.start + 8] = 0;
+    seal(&mut bytes, &end);
+    let why = "no state hash";
+    assert_eq!(
+        read(&bytes, 0).unwrap_err(),
+        SnapshotError::Record { section: END, record: 0, why }
+    );
 }
