@@ -38,6 +38,7 @@ mod system {
     mod hostile;
     mod http;
     mod http_abuse;
+    mod idle;
     mod jobs;
     mod json;
     mod lifecycle;

@@ -9,13 +9,11 @@ use super::venue::{Part, Venue, borrowed};
 use crate::patience::{Running, finish, run};
 use crate::skipped::skipped;
 use rustix::process::Signal;
-use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-use std::{fs, thread};
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::message::decode::Command as Logged;
@@ -663,46 +661,4 @@ fn has_curl_and_openssl(folder: &Path) -> bool {
 fn shell(folder: &Path, line: &str) -> Option<String> {
     let output = run(Command::new("sh").args(["-c", line]).current_dir(folder)).ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// The threads of a process that sleep in the kernel, or all, with how often each has gone to sleep so far.
-fn sleeps(pid: u32, only_asleep: bool) -> BTreeMap<PathBuf, u64> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("the process runs");
-    let sleeps = |thread: PathBuf| {
-        let status = fs::read_to_string(thread.join("status")).ok()?;
-        let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-        let is_asleep = field("State:")?.starts_with('S');
-        let count = field("voluntary_ctxt_switches:")?.parse().ok()?;
-        (is_asleep || !only_asleep).then_some((thread, count))
-    };
-    threads.flatten().filter_map(|thread| sleeps(thread.path())).collect()
-}
-
-/// None of its threads spins, so that a look finds each asleep; and none wakes more often than what is looked at most
-/// often, the adapter's connection to the engine, twenty times in a second.
-#[test]
-fn an_idle_venue_leaves_the_processor_alone() {
-    const WAKES_PER_SECOND: u128 = 25;
-    let venue = Venue::up(&[]);
-    venue.a().place(SELL);
-    let pids = ["engine", "adapter"].map(|name| venue.pid(name).expect("it runs"));
-    let mut awake: BTreeSet<PathBuf> =
-        pids.iter().flat_map(|&pid| sleeps(pid, false).into_keys()).collect();
-    let all_sleep = || {
-        let asleep = pids.map(|pid| sleeps(pid, true));
-        let sleeps = |thread: &PathBuf| asleep.iter().any(|asleep| asleep.contains_key(thread));
-        awake.retain(|thread| thread.exists() && !sleeps(thread));
-        awake.is_empty()
-    };
-    assert!(eventually(all_sleep), "they do not sleep: {awake:?}");
-    let (begin, before) = (Instant::now(), pids.map(|pid| sleeps(pid, false)));
-    thread::sleep(Duration::from_secs(3));
-    let after = pids.map(|pid| sleeps(pid, false));
-    let wakes_max = begin.elapsed().as_millis() * WAKES_PER_SECOND / 1000;
-    for (before, after) in before.iter().zip(&after) {
-        for (thread, count) in after {
-            let wakes = count.saturating_sub(before.get(thread).copied().unwrap_or(0));
-            assert!(u128::from(wakes) <= wakes_max, "{thread:?}: {wakes} wakes of {wakes_max}");
-        }
-    }
 }
