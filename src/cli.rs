@@ -73,7 +73,7 @@ pub(crate) struct DataArguments {
 
 #[derive(Args, Debug, Clone)]
 pub(crate) struct SettingsArguments {
-    /// Settings and, for a new data folder, the venue's definition; without it the demo venue
+    /// Settings and, for a new data folder, the venue's definition, 256 MiB at the most; without it the demo venue
     #[arg(long, value_name = "venue.toml")]
     pub(crate) config: Option<PathBuf>,
     /// Set one key of venue.toml, such as engine.wait=spin; may be given again

@@ -26,6 +26,7 @@ use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{Position, SymbolId, TradeId};
 
+use crate::notice::alert;
 use breaks::BreakRow;
 use candles::{Candle, Running, Tier};
 pub use folder::suspect;
@@ -59,6 +60,21 @@ pub(crate) struct Side {
     pub(crate) is_first: bool,
 }
 
+/// How many names a store has been given that says so many and has one of this era as its last: as near as can be to
+/// what it says, which any look-up is right by.
+fn names_of(said: u64, last_era: Option<u64>) -> Result<u64, HistoryError> {
+    let Some(possible) = names::possible(last_era) else {
+        return Err(HistoryError::Names { last_era: last_era.unwrap_or_default() });
+    };
+    let names = said.clamp(*possible.start(), *possible.end());
+    if names != said {
+        alert!(
+            "adapter: the history says that it has {said} names, which cannot be: {names} is gone on with"
+        );
+    }
+    Ok(names)
+}
+
 /// The history.
 #[derive(Debug, Clone, Default)]
 pub struct History {
@@ -81,7 +97,7 @@ impl History {
     /// What stands in a store that goes so far; what comes is added behind it.
     ///
     /// # Errors
-    /// When the store cannot be read. [`HistoryError::Names`] if it says that it has more names than it can have.
+    /// When the store cannot be read. [`HistoryError::Names`] if it has a name of an era that cannot be.
     pub(crate) fn of(
         store: Store,
         reached: Option<Reached>,
@@ -90,7 +106,6 @@ impl History {
         let reached = reached.unwrap_or_default();
         let mut history = Self {
             store: Some(store),
-            names: reached.names,
             reached,
             frozen_end: reached.end,
             stored_end: reached.end,
@@ -98,9 +113,7 @@ impl History {
         };
         let reader = history.reader()?;
         let last_era = reader.last_group::<NameRow>()?;
-        if reached.names > names::most(last_era) {
-            return Err(HistoryError::Names { names: reached.names, last_era });
-        }
+        let names = names_of(reached.names, last_era)?;
         let market = |symbol: usize| {
             let symbol = SymbolId(u32::try_from(symbol).unwrap_or(u32::MAX));
             reader.market(symbol)
@@ -108,6 +121,7 @@ impl History {
         let markets = (0..symbols).map(market).collect::<Result<_, _>>()?;
         drop(reader);
         history.markets = markets;
+        (history.names, history.reached.names) = (names, names);
         Ok(history)
     }
 

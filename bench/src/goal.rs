@@ -115,6 +115,8 @@ impl Goal {
 /// A figure of each run with what was measured beside it, or with what it may be, and how both are shown.
 pub(crate) struct Compared<'show> {
     pairs: Vec<(u64, u64)>,
+    /// Why nothing is compared.
+    untold: Option<&'static str>,
     show: &'show dyn Fn(u64) -> String,
 }
 
@@ -124,7 +126,7 @@ impl<'show> Compared<'show> {
         pairs: impl IntoIterator<Item = (u64, u64)>,
         show: &'show dyn Fn(u64) -> String,
     ) -> Self {
-        Self { pairs: pairs.into_iter().collect(), show }
+        Self { pairs: pairs.into_iter().collect(), untold: None, show }
     }
 
     /// Of far percentiles; nothing is compared unless every run has both.
@@ -134,7 +136,8 @@ impl<'show> Compared<'show> {
     ) -> Self {
         let pairs: Option<Vec<_>> =
             pairs.into_iter().map(|(figure, beside)| figure.zip(beside)).collect();
-        Self { pairs: pairs.unwrap_or_default(), show }
+        let untold = pairs.is_none().then_some("too few in a run");
+        Self { pairs: pairs.unwrap_or_default(), untold, show }
     }
 
     /// Each figure, and a bound of its own: the ratio that is shown is to that, and 100 hundredths of it are allowed.
@@ -148,12 +151,12 @@ impl<'show> Compared<'show> {
 
     /// The median ratio may be at most so many hundredths.
     pub(crate) fn at_most(&self, name: impl Into<String>, bound: u64) -> Goal {
-        Goal::at_most(name.into(), self.figures(), &self.pairs, bound)
+        self.judged(Goal::at_most(name.into(), self.figures(), &self.pairs, bound))
     }
 
     /// The median ratio is to be at least so many hundredths.
     pub(crate) fn at_least(&self, name: impl Into<String>, bound: u64) -> Goal {
-        Goal::at_least(name.into(), self.figures(), &self.pairs, bound)
+        self.judged(Goal::at_least(name.into(), self.figures(), &self.pairs, bound))
     }
 
     /// As [`at_least`](Self::at_least); a figure of its own reaches the goal as well.
@@ -165,6 +168,13 @@ impl<'show> Compared<'show> {
     ) -> Goal {
         let is_there = median(self.pairs.iter().map(|pair| pair.0)) >= enough;
         self.at_least(name, bound).or(or, is_there)
+    }
+
+    fn judged(&self, goal: Goal) -> Goal {
+        match self.untold {
+            Some(why) => goal.without_verdict(why),
+            None => goal,
+        }
     }
 
     /// How the median ratio stands to so many hundredths; none if nothing is compared.
@@ -239,6 +249,14 @@ mod tests {
         let untold = least(200).without_verdict("noise");
         assert!(untold.line().ends_with("-: noise"), "{}", untold.line());
         assert_eq!(untold.or("9 M/s", true).reached, Some(true));
+        let far = |pairs: [(Option<u64>, Option<u64>); 2]| {
+            let goal = Compared::far(pairs, &|ns| format!("{ns} ns")).at_most("a", 200);
+            (goal.reached, goal.untold, goal.figure)
+        };
+        let both = (Some(4), Some(2));
+        assert_eq!(far([both, both]), (Some(true), None, "4 ns".to_owned()));
+        let lacking = (None, Some("too few in a run"), "-".to_owned());
+        assert_eq!(far([both, (None, Some(2))]), lacking);
         let line = least(150).or("9 M/s", false).line();
         assert!(
             line.starts_with("a ") && line.ends_with("1.50   >= 2.00 or 9 M/s: missed"),

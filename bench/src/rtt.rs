@@ -28,7 +28,7 @@ use crate::engine::{Engine, EngineOptions};
 use crate::latency::{Distribution, Percentiles};
 use crate::scratch::Scratch;
 
-pub use goals::{Goal, ToGoal};
+pub use goals::{SessionGoal, ToGoal};
 use hop::Hop;
 pub(crate) use orders::Trader;
 pub use peer::{PeerKind, serve};

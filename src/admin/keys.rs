@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use touchline_adapter::auth::keys;
 use touchline_adapter::limits::key_addresses::{
-    KEY_ADDRESSES_BYTES_MAX, KEY_ADDRESSES_FILE, KeyAddresses, read_text,
+    KEY_ADDRESSES_BYTES_MAX, KEY_ADDRESSES_FILE, KeyAddresses, read_text_within,
 };
 use touchline_adapter::limits::network::Network;
 use touchline_protocol::credentials::MasterKey;
@@ -136,9 +136,12 @@ fn networks_of(texts: &[impl AsRef<str>]) -> Result<Vec<Network>> {
 fn read_addresses(data: &Path) -> Result<KeyAddresses> {
     let path = data.join(KEY_ADDRESSES_FILE);
     let shown = || path.display().to_string();
-    let text = read_text(&path).with_context(shown)?;
+    let text = read_text_within(&path, READ_BYTES_MAX).with_context(shown)?;
     KeyAddresses::from_text(&text.unwrap_or_default()).with_context(shown)
 }
+
+/// Longest file of lists that is read, in bytes, to be made shorter: what an adapter does not read any more may be there.
+const READ_BYTES_MAX: usize = 16 * KEY_ADDRESSES_BYTES_MAX;
 
 /// The same lists, if one of a new key has room beside them, however many digits its number will have.
 fn with_room(lists: KeyAddresses, networks: &[Network]) -> Result<KeyAddresses> {
@@ -212,6 +215,15 @@ mod tests {
         let least = "18446744073709551615 192.0.2.1/32\n".len();
         assert!(with_room(lists_of(KEY_ADDRESSES_BYTES_MAX - least), &networks).is_ok());
         assert!(with_room(lists_of(KEY_ADDRESSES_BYTES_MAX - least + 1), &networks).is_err());
+        // What is too long all the same, as somebody else may have written it, can be made shorter.
+        let longer = lists_of(KEY_ADDRESSES_BYTES_MAX + 1000);
+        fs::write(&path, longer.to_text()).unwrap();
+        let mut shorter = read_addresses(data.path()).unwrap();
+        assert_eq!(shorter, longer);
+        for key in 1_000_000..1_000_020 {
+            shorter.set(KeyId(key), Vec::new());
+        }
+        write_addresses(data.path(), &shorter).unwrap();
     }
 
     /// Whoever reads a pipe waits for a writer, who never comes.
@@ -221,7 +233,7 @@ mod tests {
         let path = data.path().join(KEY_ADDRESSES_FILE);
         let refused = || format!("{:#}", read_addresses(data.path()).unwrap_err());
         assert!(read_addresses(data.path()).unwrap().is_empty(), "there is none");
-        File::create(&path).unwrap().set_len(KEY_ADDRESSES_BYTES_MAX as u64 + 1).unwrap();
+        File::create(&path).unwrap().set_len(READ_BYTES_MAX as u64 + 1).unwrap();
         let told = refused();
         assert!(told.contains(KEY_ADDRESSES_FILE) && told.contains("longer than"), "{told}");
         fs::remove_file(&path).unwrap();

@@ -23,11 +23,12 @@ fn sleeps(pid: u32, only_asleep: bool) -> BTreeMap<PathBuf, u64> {
     threads.flatten().filter_map(|thread| sleeps(thread.path())).collect()
 }
 
-/// None of its threads spins, so that a look finds each asleep; and none wakes more often than what is looked at most
+/// None of its threads spins, so that nearly each look finds each asleep; and none wakes more often than what is looked at most
 /// often, the adapter's connection to the engine, twenty times in a second.
 #[test]
 fn an_idle_venue_leaves_the_processor_alone() {
     const WAKES_PER_SECOND: u128 = 25;
+    const LOOKS: u32 = 100;
     let venue = Venue::up(&[]);
     venue.a().place(SELL);
     let pids = ["engine", "adapter"].map(|name| venue.pid(name).expect("it runs"));
@@ -41,13 +42,26 @@ fn an_idle_venue_leaves_the_processor_alone() {
     };
     assert!(eventually(all_sleep), "they do not sleep: {awake:?}");
     let (begin, before) = (Instant::now(), pids.map(|pid| sleeps(pid, false)));
-    thread::sleep(Duration::from_secs(3));
+    // One that computes is found awake more often than asleep.
+    let mut asleep: BTreeMap<PathBuf, u32> = BTreeMap::new();
+    for _ in 0..LOOKS {
+        thread::sleep(Duration::from_secs(3) / LOOKS);
+        for thread in pids.iter().flat_map(|&pid| sleeps(pid, true).into_keys()) {
+            *asleep.entry(thread).or_default() += 1;
+        }
+    }
     let after = pids.map(|pid| sleeps(pid, false));
     let wakes_max = begin.elapsed().as_millis() * WAKES_PER_SECOND / 1000;
     for (before, after) in before.iter().zip(&after) {
         for (thread, count) in after {
             let wakes = count.saturating_sub(before.get(thread).copied().unwrap_or(0));
             assert!(u128::from(wakes) <= wakes_max, "{thread:?}: {wakes} wakes of {wakes_max}");
+            let asleep = asleep.get(thread).copied().unwrap_or(0);
+            let was_there = before.contains_key(thread);
+            assert!(
+                !was_there || asleep > LOOKS / 2,
+                "{thread:?}: asleep {asleep} of {LOOKS} times"
+            );
         }
     }
 }

@@ -9,6 +9,8 @@
 //! then 1,526 looks for a name that nothing has, each of less than a microsecond while its page is in memory,
 //! and of a read of the disk where it is not.
 
+use std::ops::RangeInclusive;
+
 use sha2::{Digest, Sha256};
 use touchline_protocol::text::ClientOrderId;
 
@@ -22,13 +24,17 @@ pub(super) const ERA: u64 = 1 << 16;
 /// Names of the largest era of any build.
 const ERA_MAX: u64 = 1 << 20;
 
-/// The most names that a store can have been given if this is the last era that it has one of: each name has a row when
-/// it is given, though a later one may take its place. A look-up for what nothing has asks every era, so nobody may be
-/// believed who says that there are more.
-pub(super) const fn most(last_era: Option<u64>) -> u64 {
+/// Eras that no venue comes to: of a million names each second it takes four years to have had so many.
+const ERAS_MAX: u64 = 1 << 31;
+
+/// How many names a store can have been given if this is the last era that it has one of: each name has a row when it is
+/// given, though a later one may take its place. Whoever said that there are more would have a look-up for what nothing
+/// has ask eras without end, and by fewer it would not come to those that there are. None of an era that cannot be.
+pub(super) fn possible(last_era: Option<u64>) -> Option<RangeInclusive<u64>> {
     match last_era {
-        None => 0,
-        Some(era) => era.saturating_add(1).saturating_mul(ERA_MAX),
+        None => Some(0..=0),
+        Some(era) if era < ERAS_MAX => Some(era * ERA + 1..=(era + 1) * ERA_MAX),
+        Some(_) => None,
     }
 }
 

@@ -100,16 +100,11 @@ pub enum HistoryError {
         /// Its folder.
         path: PathBuf,
     },
-    /// It says that it has more names than it can have by the rows that are in it.
-    #[error(
-        "the history store says that it has {names} names, which is more than there can be{}",
-        last_era.map_or(String::new(), |era| format!(" with the last in era {era}"))
-    )]
+    /// It has a name of an era that no venue comes to.
+    #[error("the history store has a name of era {last_era}, which cannot be")]
     Names {
-        /// How many it says.
-        names: u64,
-        /// The last era with one of them.
-        last_era: Option<u64>,
+        /// The last era with a name.
+        last_era: u64,
     },
     /// A key or a row that this build did not write.
     #[error("the history store: a row of {bytes} bytes in table {table}")]

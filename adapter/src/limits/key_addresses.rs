@@ -43,7 +43,15 @@ pub struct KeyAddressesError {
 /// # Errors
 /// As the system says; also if it is no regular file, no text, or longer than [`KEY_ADDRESSES_BYTES_MAX`].
 pub fn read_text(path: &Path) -> io::Result<Option<String>> {
-    match regular_file::read_bounded(path, KEY_ADDRESSES_BYTES_MAX) {
+    read_text_within(path, KEY_ADDRESSES_BYTES_MAX)
+}
+
+/// As [`read_text`], of at most so many bytes.
+///
+/// # Errors
+/// As there.
+pub fn read_text_within(path: &Path, bytes_max: usize) -> io::Result<Option<String>> {
+    match regular_file::read_bounded(path, bytes_max) {
         Ok(bytes) => regular_file::text_of(bytes).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

@@ -102,16 +102,20 @@ fn find(folder: &Path, reader: &mut LogReader) -> Result<Found, RunError> {
         opened => opened?,
     };
     let Some((bookmark, _)) = archive.last() else { return Ok(Found::Nothing(archive)) };
-    let why = match reader.resume(&bookmark) {
-        Ok(true) if !is_behind(&archive, reader, &bookmark)? => format!(
-            "it says something else of the transaction at position {} that it ends with than the log",
-            bookmark.position
-        ),
-        Ok(true) => match archive.restore() {
+    let is_of_log = match reader.resume(&bookmark) {
+        Ok(true) => agrees(&archive, reader, &bookmark).map(Some),
+        found => found.map(|_| None),
+    };
+    let why = match is_of_log {
+        Ok(Some(true)) => match archive.restore() {
             Ok(state) => return Ok(Found::History(archive, Box::new(state))),
             Err(error) => return useless(error),
         },
-        Ok(false) => format!(
+        Ok(Some(false)) => format!(
+            "it says something else of the transaction at position {} that it ends with than the log",
+            bookmark.position
+        ),
+        Ok(None) => format!(
             "the log does not have the transaction at position {} that it ends with",
             bookmark.position
         ),
@@ -123,15 +127,14 @@ fn find(folder: &Path, reader: &mut LogReader) -> Result<Found, RunError> {
 
 /// Whether the history says of the log's transaction that it ends with what the log says: with a later time or another
 /// end, nothing of the log could follow it. The reader stands behind that transaction, before and after.
-fn is_behind(
+fn agrees(
     archive: &Archive,
     reader: &mut LogReader,
     bookmark: &Bookmark,
 ) -> Result<bool, ReadError> {
     reader.seek(bookmark.position);
     let is_same = reader.next()?.is_none_or(|last| archive.ends_with(&last));
-    reader.resume(bookmark)?;
-    Ok(is_same)
+    Ok(reader.resume(bookmark)? && is_same)
 }
 
 /// What does not hold what it should is of no use; what the system keeps from being read now is not given up for that.

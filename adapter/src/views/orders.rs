@@ -264,6 +264,7 @@ impl Orders {
         not_negative(&[order.iceberg_quantity, visible, order.remaining()])?;
         not_negative(&[order.remaining() - visible])?;
         let found = match (order.working, order.resting) {
+            _ if !order.status.is_open() => "has ended",
             (false, true) => "rests in the book and waits for its trigger",
             (_, false) if visible != 0 => "is shown and does not rest in the book",
             _ => return self.insert(Open { order, is_saved: true, is_changed: false }),

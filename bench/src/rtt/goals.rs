@@ -24,7 +24,7 @@ const TOO_FEW: &str = "-: too few orders";
 
 /// How one session's orders compare with the goal: p50 at most 250 ns beyond 1.1 baselines, p99 at most 2 p50.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Goal {
+pub struct SessionGoal {
     /// Which session's orders.
     pub session: &'static str,
     /// Of orders that take one: what is judged.
@@ -55,7 +55,7 @@ pub struct ToGoal {
 type OfOrders = fn(&Run) -> Option<Percentiles>;
 
 /// By session, of those that were measured.
-pub(super) fn goals(runs: &[Run]) -> Vec<Goal> {
+pub(super) fn goals(runs: &[Run]) -> Vec<SessionGoal> {
     let sessions: [(&str, OfOrders, OfOrders); 3] = [
         ("told all", |run| run.order_takes, |run| run.order),
         ("brief", |run| run.brief_takes, |run| run.brief),
@@ -66,7 +66,7 @@ pub(super) fn goals(runs: &[Run]) -> Vec<Goal> {
         let is_within = |baseline| Some(beyond(runs, takes_one, baseline)? <= BEYOND_NS * PARTS);
         let is_close = is_within(BARE)?;
         let far = far(runs, takes_one).map(|(p99, p50)| p99.zip(p50)).collect::<Option<Vec<_>>>();
-        Some(Goal {
+        Some(SessionGoal {
             session,
             bare_reached: (!is_close || !is_noise(runs)).then_some(is_close),
             ring_reached: is_within(RING)?,
@@ -117,7 +117,7 @@ fn far(
     runs.iter().filter_map(order).map(|order| (order.p99, Some(order.p50)))
 }
 
-impl Goal {
+impl SessionGoal {
     /// Two lines, without an end.
     pub(super) fn line(&self) -> String {
         let verdict = |is_reached, untold| match is_reached {
@@ -195,7 +195,7 @@ mod tests {
         let runs = [run(100, 1000, 300), run(500, 4500, 600), run(100, 1100, 200)];
         let goals = goals(&runs);
         assert_eq!(goals.len(), 1, "of what was measured");
-        let Goal { takes, rests, .. } = &goals[0];
+        let SessionGoal { takes, rests, .. } = &goals[0];
         assert_eq!((takes.beyond_bare_ns, takes.beyond_ring_ns), (990, 880));
         assert_eq!((rests.beyond_bare_ns, takes.p99_to_p50), (90, Some(300)));
         let line = goals[0].line();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use touchline_protocol::wait::WaitStrategy;
 
-use super::goals::{Goal, goals};
+use super::goals::{SessionGoal, goals};
 use super::{BLOCKS, RttOptions, Run, wait_name};
 use crate::goal::{self, Compared};
 use crate::latency::{Percentiles, duration, median_ratio, ratio};
@@ -32,7 +32,7 @@ pub struct RttReport {
     /// Medians of the runs' ratios of p50, in hundredths.
     pub ratios: Ratios,
     /// What orders that take one take beyond the baselines; none unless all of them spin.
-    pub goals: Vec<Goal>,
+    pub goals: Vec<SessionGoal>,
     /// What an order by way of a second thread may take, waiting adaptively; none if nobody waits so.
     pub hop_goal: Option<goal::Goal>,
 }

@@ -44,6 +44,10 @@ pub(crate) struct Fixed {
     pub(crate) _window_lock: FolderLock,
 }
 
+/// Off the lines of its neighbours: the duty thread looks at those with each command, and the keeper counts here.
+#[repr(align(128))]
+struct OwnLine(AtomicU64);
+
 struct Inner {
     fixed: Fixed,
     appended: Shared<AtomicU64>,
@@ -58,7 +62,7 @@ struct Inner {
     keeper: LocalSignal,
     /// What the keeper need not be woken for, and up to where it is waited for.
     keeper_rest: Rest,
-    keeper_turns: AtomicU64,
+    keeper_turns: OwnLine,
     attest_asked: AtomicBool,
     attested_to: AtomicU64,
     keeper_stop: AtomicBool,
@@ -89,7 +93,7 @@ impl Control {
             duty: LocalSignal::new(),
             keeper: LocalSignal::new(),
             keeper_rest: Rest::new(),
-            keeper_turns: AtomicU64::new(0),
+            keeper_turns: OwnLine(AtomicU64::new(0)),
             attest_asked: AtomicBool::new(false),
             attested_to: AtomicU64::new(0),
             keeper_stop: AtomicBool::new(false),
@@ -249,12 +253,12 @@ impl Control {
     #[must_use]
     pub fn keeper_turns(&self) -> u64 {
         // SYNC: pairs with the release addition in `note_keeper_turn`.
-        self.inner.keeper_turns.load(Ordering::Acquire)
+        self.inner.keeper_turns.0.load(Ordering::Acquire)
     }
 
     pub(super) fn note_keeper_turn(&self) {
         // SYNC: who has seen it finds what the keeper has done before, and the keeper what was published before.
-        self.inner.keeper_turns.fetch_add(1, Ordering::AcqRel);
+        self.inner.keeper_turns.0.fetch_add(1, Ordering::AcqRel);
     }
 
     #[cfg(test)]

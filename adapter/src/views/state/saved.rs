@@ -331,7 +331,8 @@ impl Archive {
         self.reached.map(|reached| (reached.bookmark(), Position(reached.end)))
     }
 
-    /// Whether this is the last transaction that it holds, by all that it says of it.
+    /// Whether this is the last transaction that it holds, by what it says of that: its place, its end, its time and its
+    /// checksum. The counts that it keeps beside those are its own.
     pub(crate) fn ends_with(&self, last: &Transaction<'_>) -> bool {
         self.reached.is_some_and(|reached| reached == Reached::behind(last, reached))
     }

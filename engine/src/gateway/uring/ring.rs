@@ -34,8 +34,8 @@ const READABLE: u32 = 1;
 const UNREAD: Opcode = 0x5411;
 /// Bits of a request's name in the kernel that no caller sets: what its completion hands over is told by them, and
 /// not by who asked.
-const ACCEPTS: u64 = 1 << 63;
-const SENDS: u64 = 1 << 62;
+const HANDS_OVER_SOCKET: u64 = 1 << 63;
+const HANDS_OVER_BUFFER: u64 = 1 << 62;
 const NO_SIGNAL: i32 = 0x4000;
 const CLOSE_ON_EXEC: i32 = 0x80000;
 
@@ -121,7 +121,9 @@ impl Ring {
 
     /// Queues a request by this name, with the bits that say what its completion hands over.
     fn push(&mut self, entry: squeue::Entry, user: u64, hands_over: u64) {
-        self.waiting.push_back(entry.user_data(user & !(ACCEPTS | SENDS) | hands_over));
+        self.waiting.push_back(
+            entry.user_data(user & !(HANDS_OVER_SOCKET | HANDS_OVER_BUFFER) | hands_over),
+        );
         if !self.push_waiting() {
             // The queue is full: the kernel empties it. Why it does not is told by the turn's own call.
             let _submitted = self.ring.submit();
@@ -148,7 +150,7 @@ impl Ring {
         // Points to nothing: nobody wants the address.
         let listener = types::Fd(listener.as_raw_fd());
         let accept = opcode::Accept::new(listener, std::ptr::null_mut(), std::ptr::null_mut());
-        self.push(accept.flags(CLOSE_ON_EXEC).build(), user, ACCEPTS);
+        self.push(accept.flags(CLOSE_ON_EXEC).build(), user, HANDS_OVER_SOCKET);
     }
 
     /// Tells whenever the descriptor is readable.
@@ -180,10 +182,10 @@ impl Ring {
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let send = opcode::Send::new(types::Fd(socket.as_raw_fd()), bytes.as_ptr(), length);
         // Two would be told apart by nothing, and the wrong one be given back while the kernel reads it.
-        let name = user & !(ACCEPTS | SENDS);
+        let name = user & !(HANDS_OVER_SOCKET | HANDS_OVER_BUFFER);
         assert!(!self.sending.contains_key(&name), "a second send of {user} is under way");
         self.sending.insert(name, buffer);
-        self.push(send.flags(NO_SIGNAL).build(), user, SENDS);
+        self.push(send.flags(NO_SIGNAL).build(), user, HANDS_OVER_BUFFER);
     }
 
     /// Asks for the request to be given up, which is neither an accept nor a send.
@@ -278,14 +280,15 @@ impl Ring {
         }
         let result =
             u32::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
-        let (name, user) = (entry.user_data(), entry.user_data() & !(ACCEPTS | SENDS));
-        let accepted = result.ok().filter(|_| name & ACCEPTS != 0).map(|descriptor| {
+        let (name, user) =
+            (entry.user_data(), entry.user_data() & !(HANDS_OVER_SOCKET | HANDS_OVER_BUFFER));
+        let accepted = result.ok().filter(|_| name & HANDS_OVER_SOCKET != 0).map(|descriptor| {
             // SAFETY: only `accept` sets this bit, for one connection: the kernel has just opened the descriptor for
             // this completion, which the queue gives out once; so nobody else owns it, and nobody else closes it.
             unsafe { OwnedFd::from_raw_fd(descriptor as i32) }
         });
         // Only `send` sets that bit, and a send has one completion: the kernel has read what it reads.
-        let sent = if name & SENDS != 0 { self.sending.remove(&user) } else { None };
+        let sent = if name & HANDS_OVER_BUFFER != 0 { self.sending.remove(&user) } else { None };
         let has_more = cqueue::more(entry.flags());
         let leaves_more = cqueue::sock_nonempty(entry.flags());
         Some(Completion { user, result, accepted, sent, has_more, leaves_more, buffer })
@@ -324,7 +327,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("socket");
         let listener = UnixListener::bind(&path).expect("a listener");
-        let name = ACCEPTS | SENDS | 7;
+        let name = HANDS_OVER_SOCKET | HANDS_OVER_BUFFER | 7;
         // One after the other, all by one name.
         ring.accept(name, listener.as_fd());
         let mut peer = UnixStream::connect(&path).expect("a connection");

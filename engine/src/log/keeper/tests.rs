@@ -11,7 +11,7 @@ use touchline_protocol::wait::{LocalSignal, park};
 use super::is_to_stay_awake;
 use crate::log::storage::{GatedStorage, Write};
 use crate::log::{Environment, Log, LogOptions, open_in};
-use crate::patience::{PATIENCE, Wait, join};
+use crate::patience::{PATIENCE, Wait, eventually, join};
 use crate::recovery::NothingToReplay;
 use crate::snapshot::SnapshotSchedule;
 
@@ -89,6 +89,8 @@ fn whoever_follows_the_log_is_woken_when_it_has_failed() {
     let log = open(folder.path(), NEVER);
     let signal = Arc::new(LocalSignal::new());
     log.control.set_follower(Arc::clone(&signal));
+    // Its first turns have something to tell, too.
+    assert!(eventually(|| log.control.is_keeper_parked()));
     signal.line().raise();
     log.control.fail("the test says so");
     assert_eq!((log.control.state(), signal.rings()), (LogState::LogFailed, 1));
