@@ -112,7 +112,7 @@ pub fn run(options: &HistoryOptions) -> Result<HistoryReport> {
     Ok(HistoryReport {
         machine,
         scratch,
-        goals: report::goals(&lines, &pages, options.rate),
+        goals: report::goals(&lines, &pages, (rows, options.rate)),
         lines,
         orders,
         pages,
