@@ -4,6 +4,8 @@
 //! `TOUCHLINE_CASES=1000000 cargo test --release -p touchline-adapter --test fuzz` runs longer;
 //! `TOUCHLINE_SEED` repeats a single input.
 
+#[path = "../../tests/support/chance.rs"]
+mod chance;
 #[path = "fuzz/history_rows.rs"]
 mod history_rows;
 #[path = "fuzz/http_heads.rs"]
@@ -11,31 +13,9 @@ mod http_heads;
 #[path = "fuzz/small_files.rs"]
 mod small_files;
 
-use std::hash::{BuildHasher, RandomState};
-
-fn variable(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().expect("a whole number"))
-}
-
-/// SplitMix64.
-struct Random(u64);
+use chance::{Random, inputs};
 
 impl Random {
-    fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.word() % limit as u64) as usize
-    }
-
-    fn bytes(&mut self, count: usize) -> Vec<u8> {
-        (0..count).map(|_| self.word() as u8).collect()
-    }
-
     /// One of the examples with a few bytes changed, left out or twice, or now and then bytes of chance alone.
     fn like(&mut self, examples: &[&str]) -> Vec<u8> {
         if self.below(8) == 0 {
@@ -57,29 +37,6 @@ impl Random {
         }
         bytes
     }
-}
-
-/// Says which input failed, when one fails.
-struct Seed(u64);
-
-impl Drop for Seed {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("the same again with TOUCHLINE_SEED={}", self.0);
-        }
-    }
-}
-
-/// Runs inputs of fresh seeds, or the one that is asked for; true if they were as many as usual.
-fn inputs(usual: u64, mut run: impl FnMut(&mut Random)) -> bool {
-    let chosen = variable("TOUCHLINE_SEED");
-    let cases = if chosen.is_some() { 1 } else { variable("TOUCHLINE_CASES").unwrap_or(usual) };
-    let mut seed = Seed(chosen.unwrap_or_else(|| RandomState::new().hash_one(0)));
-    for _ in 0..cases {
-        run(&mut Random(seed.0));
-        seed.0 = seed.0.wrapping_add(1);
-    }
-    cases >= usual
 }
 
 /// Requests of which some are good, and some are refused.

@@ -638,4 +638,6 @@ fn announce(notice: ClockNotice) {
 }
 
 #[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
 mod tests;

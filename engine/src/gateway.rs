@@ -14,6 +14,8 @@ mod hear_out;
 mod history;
 mod logons;
 mod peer;
+#[cfg(test)]
+mod pieces;
 mod readers;
 mod refusals;
 mod service;

@@ -4,6 +4,8 @@
 
 #[path = "support/duty_bench.rs"]
 mod duty_bench;
+#[path = "support/keeper.rs"]
+mod keeper;
 #[path = "../../tests/support/patience.rs"]
 mod patience;
 

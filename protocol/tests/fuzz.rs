@@ -6,6 +6,8 @@
 
 #![cfg(not(loom))]
 
+#[path = "../../tests/support/chance.rs"]
+mod chance;
 #[path = "fuzz/feed.rs"]
 mod feed;
 #[path = "fuzz/framing.rs"]
@@ -15,51 +17,9 @@ mod log_frames;
 #[path = "fuzz/messages.rs"]
 mod messages;
 
+use chance::{chosen_seed, inputs};
 use messages::Taken;
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, RandomState};
-
-fn variable(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().expect("a whole number"))
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn bytes(&mut self, count: u64) -> Vec<u8> {
-        (0..count).map(|_| self.word() as u8).collect()
-    }
-}
-
-/// Says which input failed, when one fails.
-struct Seed(u64);
-
-impl Drop for Seed {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("the same again with TOUCHLINE_SEED={}", self.0);
-        }
-    }
-}
-
-/// Runs inputs of fresh seeds, or the one that is asked for.
-fn inputs(cases: u64, mut run: impl FnMut(&mut Random)) {
-    let chosen = variable("TOUCHLINE_SEED");
-    let cases = if chosen.is_some() { 1 } else { variable("TOUCHLINE_CASES").unwrap_or(cases) };
-    let mut seed = Seed(chosen.unwrap_or_else(|| RandomState::new().hash_one(0)));
-    for _ in 0..cases {
-        run(&mut Random(seed.0));
-        seed.0 = seed.0.wrapping_add(1);
-    }
-}
 
 /// The bodies of messages are zeros but for some bytes: reserved bytes and texts want most to be zero.
 #[test]
@@ -75,9 +35,9 @@ fn any_bytes_are_a_message_or_none() {
             input[at] = random.word() as u8;
         }
         *taken.entry(messages::read(&input)).or_default() += 1;
-        messages::read(&random.bytes(length));
+        messages::read(&random.bytes(length as usize));
     });
-    if variable("TOUCHLINE_SEED").is_none() {
+    if chosen_seed().is_none() {
         assert_eq!(taken.len(), 6, "{taken:?}");
     }
 }
@@ -87,9 +47,9 @@ fn any_log_is_read_up_to_its_damage() {
     let mut transactions = 0;
     inputs(2_000, |random| {
         let length = random.word() % 4096;
-        transactions += log_frames::read(&random.bytes(length));
+        transactions += log_frames::read(&random.bytes(length as usize));
     });
-    assert!(transactions > 0 || variable("TOUCHLINE_SEED").is_some());
+    assert!(transactions > 0 || chosen_seed().is_some());
 }
 
 #[test]
@@ -97,11 +57,11 @@ fn any_stream_is_the_same_frames_in_whatever_pieces() {
     let (mut frames, mut faults) = (0, 0);
     inputs(3_000, |random| {
         let length = random.word() % 20_000;
-        let (found, fault) = framing::read(&random.bytes(length));
+        let (found, fault) = framing::read(&random.bytes(length as usize));
         frames += found.len();
         faults += usize::from(fault.is_some());
     });
-    assert!(variable("TOUCHLINE_SEED").is_some() || (frames > 1000 && faults > 100));
+    assert!(chosen_seed().is_some() || (frames > 1000 && faults > 100));
 }
 
 #[test]
@@ -109,9 +69,9 @@ fn any_feed_ends_in_books_or_an_error() {
     let (mut applied, mut faults) = (0, 0);
     inputs(10_000, |random| {
         let length = random.word() % 512;
-        let read = feed::read(&random.bytes(length));
+        let read = feed::read(&random.bytes(length as usize));
         applied += read.applied;
         faults += read.faults;
     });
-    assert!(variable("TOUCHLINE_SEED").is_some() || (applied > 1000 && faults > 1000));
+    assert!(chosen_seed().is_some() || (applied > 1000 && faults > 1000));
 }

@@ -52,6 +52,19 @@ pub(crate) fn eventually(condition: impl FnMut() -> bool) -> bool {
     holds_within(PATIENCE, condition)
 }
 
+/// Looks until it finds the same fifty times in a row: a tenth of a second in which whatever is looked at does not move,
+/// which is as much as can be seen of one that moves no more. False if it moves on for [`PATIENCE`].
+pub(crate) fn until_still<T: PartialEq>(mut look: impl FnMut() -> T) -> bool {
+    const LOOKS: u32 = 50;
+    let (mut seen, mut looks) = (None, 0);
+    eventually(|| {
+        let found = Some(look());
+        looks = if found == seen { looks + 1 } else { 0 };
+        seen = found;
+        looks == LOOKS
+    })
+}
+
 fn holds_within(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let begin = Instant::now();
     while !condition() {

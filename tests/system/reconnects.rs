@@ -5,7 +5,7 @@ use super::binary::{KEY_A, KEY_B};
 use super::process::WATCHDOG;
 use super::stream_client::{Member, address, arguments, limit, options, over_epoll, unix};
 use super::venue::{Part, Venue};
-use crate::patience::{Wait, eventually};
+use crate::patience::{Wait, eventually, until_still};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{RejectReason, Side, TimeInForce};
 use touchline_protocol::message::handshake::RefusalReason;
 use touchline_protocol::text::ClientOrderId;
-use touchline_protocol::units::{KeyId, Position, Sequence};
+use touchline_protocol::units::{KeyId, Sequence};
 
 fn shared(venue: &Venue) -> Endpoint {
     Endpoint::SharedMemory(venue.data().join("engine.sock"))
@@ -139,17 +139,9 @@ fn immediate(number: usize) -> NewOrder {
 
 /// Waits until the engine decides nothing more: as many answers as may wait for a client do.
 fn until_it_waits(venue: &Venue) {
-    // Looks that find the same in a row.
-    const LOOKS: u32 = 50;
     let log = LogReader::open(venue.data(), Follow::Durable).expect("the venue has a log");
-    let (mut seen, mut looks) = (Position(0), 0);
-    let waits = || {
-        let appended = log.signs_of_life().expect("it runs").appended;
-        looks = if appended == seen { looks + 1 } else { 0 };
-        seen = appended;
-        looks == LOOKS
-    };
-    assert!(eventually(waits), "it goes on without an end");
+    let appended = || log.signs_of_life().expect("it runs").appended;
+    assert!(until_still(appended), "it goes on without an end");
 }
 
 /// Tells the engine to end, and waits until its log is closed.

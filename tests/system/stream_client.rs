@@ -8,7 +8,7 @@ use super::raw_session::{
 };
 use super::units::WHOLE;
 use super::venue::{UNLIMITED, Venue};
-use crate::patience::{Wait, eventually};
+use crate::patience::{Wait, eventually, until_still};
 use rustix::io::ioctl_fionread;
 use std::cell::Cell;
 use std::io::Write;
@@ -291,16 +291,9 @@ pub(crate) const SESSION_CLOSED: u16 = 322;
 
 /// Waits until more has come than nothing, and no more comes: there is no room for it.
 pub(crate) fn until_full(socket: &TcpStream) {
-    // Looks that find the same in a row.
-    const LOOKS: u32 = 50;
-    let (mut unread, mut looks) = (0, 0);
-    let is_full = || {
-        let now = ioctl_fionread(socket).expect("a socket can be asked");
-        looks = if now == unread && now > 0 { looks + 1 } else { 0 };
-        unread = now;
-        looks == LOOKS
-    };
-    assert!(eventually(is_full), "the engine says more and more, or nothing: {unread} bytes");
+    let unread = || ioctl_fionread(socket).expect("a socket can be asked");
+    assert!(eventually(|| unread() > 0), "the engine says nothing");
+    assert!(until_still(unread), "the engine says more and more");
 }
 
 /// Sends bytes in pieces, each with a system call of its own.

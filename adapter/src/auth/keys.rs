@@ -3,7 +3,7 @@
 //! [`super::token`], rotated by `touchline admin token-key`; adapters notice that by themselves.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use base16ct::{lower, mixed};
 use jsonwebtoken::{DecodingKey, EncodingKey};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use touchline_protocol::regular_file;
+use touchline_protocol::regular_file::{self, read_at_most};
 
 use crate::notice::alert;
 
@@ -36,7 +36,7 @@ const SECRET_BYTES: usize = 32;
 const KID_BYTES: usize = 8;
 
 /// Longest file that is read, and written: some five hundred keys.
-const FILE_BYTES_MAX: u64 = 64 * 1024;
+const FILE_BYTES_MAX: usize = 64 * 1024;
 
 /// Why the keys cannot be had.
 #[derive(Debug, Error)]
@@ -214,7 +214,7 @@ pub fn rotate(path: &Path, now_s: u64, revoke: bool) -> Result<String, KeysError
         true => Vec::new(),
         // A link that leads nowhere is there, and what the system says of it tells more.
         false => match path.symlink_metadata() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(KeysError::Absent { path: path.to_owned() });
             }
             _ => read(path)?.1,
@@ -249,14 +249,11 @@ fn read(path: &Path) -> Result<(Stamp, Vec<Entry>), KeysError> {
     if mode & 0o077 != 0 {
         return Err(KeysError::Mode { path: path.to_owned(), mode });
     }
-    let mut content = Vec::new();
-    file.take(FILE_BYTES_MAX + 1)
-        .read_to_end(&mut content)
-        .map_err(|source| failed(path, source))?;
     let bad = |what| KeysError::Content { path: path.to_owned(), what };
-    if content.len() as u64 > FILE_BYTES_MAX {
-        return Err(bad("longer than 64 KiB"));
-    }
+    let content = read_at_most(file, FILE_BYTES_MAX).map_err(|source| match source.kind() {
+        ErrorKind::FileTooLarge => bad("longer than 64 KiB"),
+        _ => failed(path, source),
+    })?;
     // The parser's own message could quote a key.
     let document: Document =
         serde_json::from_slice(&content).map_err(|_| bad("not a list of keys"))?;
@@ -291,7 +288,7 @@ fn ready(entries: Vec<Entry>, path: &Path) -> Result<Keys, KeysError> {
 fn content(keys: Vec<Entry>) -> io::Result<Vec<u8>> {
     let count = keys.len();
     let content = serde_json::to_vec(&Document { keys })?;
-    if content.len() as u64 > FILE_BYTES_MAX {
+    if content.len() > FILE_BYTES_MAX {
         // Nobody could start with it.
         return Err(io::Error::other(format!(
             "{count} keys are too many: a replaced one is kept for 30 days, unless all are revoked"
@@ -313,7 +310,7 @@ fn put_if_absent(path: &Path, content: &[u8]) -> io::Result<()> {
     let placed = fs::hard_link(&own, path);
     fs::remove_file(&own)?;
     match placed {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
@@ -433,7 +430,7 @@ mod tests {
         keys.extend((0..600).map(|_| Entry { until: Some(NOW + 1), ..fresh().unwrap() }));
         let is_too_long = |count: usize| {
             let document = Document { keys: keys[..count].to_vec() };
-            serde_json::to_vec(&document).unwrap().len() as u64 > FILE_BYTES_MAX
+            serde_json::to_vec(&document).unwrap().len() > FILE_BYTES_MAX
         };
         keys.truncate((1..).find(|&count| is_too_long(count)).unwrap() - 1);
         put_over(&path, keys).unwrap();
@@ -457,7 +454,7 @@ mod tests {
             (format!("{{\"keys\":[{key},{key}]}}"), "one name"),
             (sound.replace("\"secret\":\"", "\"secret\":\"x"), "hexadecimal"),
             (format!("{{\"keys\":[{}]}}", key.replace(&"ab".repeat(32), "ab")), "shorter than 32"),
-            (format!("{sound}{}", " ".repeat(FILE_BYTES_MAX as usize)), "longer than 64 KiB"),
+            (format!("{sound}{}", " ".repeat(FILE_BYTES_MAX)), "longer than 64 KiB"),
         ]
         .into_iter()
         .enumerate()

@@ -4,10 +4,7 @@
 use super::clients::Terms;
 use super::connection::Connection;
 use super::*;
-use crate::clock::SystemTime;
 use crate::config::{EngineConfig, Wait};
-use crate::gateway;
-use crate::genesis::Genesis;
 use crate::log::{Environment, KeeperHandle, LogOptions, open_in};
 use crate::mailbox::{Asked, Detail, FromDuty, LogonLetter, LogonRequest, Wishes};
 use crate::rate::RateLimit;
@@ -20,7 +17,7 @@ use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::ring::RingCapacities;
 use touchline_protocol::ring::layout::MIN_SESSION_SLOTS;
 use touchline_protocol::text::Name;
-use touchline_protocol::units::{KeyId, Position, Sequence};
+use touchline_protocol::units::{KeyId, Position};
 
 /// A duty thread over a log in a folder, and the ends of two clients whose sessions it serves, the first one so many
 /// commands a second; 0: all.
@@ -28,16 +25,8 @@ fn serves_two(data: &Path, per_second: u32) -> (Duty, KeeperHandle, [SessionEnd;
     let environment = Environment::default();
     let log =
         open_in(&environment, &LogOptions::small(data), &mut NothingToReplay, &mut |_| {}).unwrap();
-    let (mail, rings) = gateway::mail().unwrap();
-    let mut duty = Duty::new(DutyOptions {
-        core: Core::new(),
-        writer: log.writer,
-        clock: Clock::start(SystemTime, 0, false).unwrap(),
-        mail,
-        streams: rings.duty,
-        stop: Arc::new(AtomicBool::new(false)),
-        settings: EngineSection { wait: Wait::Spin, ..Default::default() },
-    });
+    let settings = EngineSection { wait: Wait::Spin, ..Default::default() };
+    let (mut duty, ..) = fixture::empty(log.writer, settings);
     let sizes = RingCapacities::new(MIN_SESSION_SLOTS, MIN_SESSION_SLOTS).unwrap();
     let clients = [1, 2].map(|session| {
         let (end, descriptors) = SessionEnd::create(sizes).unwrap();
@@ -171,20 +160,8 @@ fn with_one_key(data: &Path) -> (Duty, KeeperHandle, Arc<Mail>, SessionEnd) {
     let config: EngineConfig = toml::from_str(text).unwrap();
     let (options, environment) = (LogOptions::small(data), Environment::default());
     let log = open_in(&environment, &options, &mut NothingToReplay, &mut |_| {}).unwrap();
-    let (mail, rings) = gateway::mail().unwrap();
-    let mut duty = Duty::new(DutyOptions {
-        core: Core::new(),
-        writer: log.writer,
-        clock: Clock::start(SystemTime, 0, false).unwrap(),
-        mail: Arc::clone(&mail),
-        streams: rings.duty,
-        stop: Arc::new(AtomicBool::new(false)),
-        settings: config.engine.clone(),
-    });
-    for command in Genesis::new(&config).unwrap().remaining(Sequence(0)) {
-        duty.own_command(command).unwrap();
-    }
-    (duty, log.keeper, mail, rings.gateway)
+    let (duty, mail, streams) = fixture::defined(log.writer, &config);
+    (duty, log.keeper, mail, streams)
 }
 
 /// Opens the key's session as the gateway does, at the time that the duty thread has read last.

@@ -177,13 +177,13 @@ impl Tail {
         let offset =
             if ahead < self.mapping.bytes() { ahead } else { ahead - self.mapping.bytes() };
         let pointer = self.mapping.pointer_at(offset, length);
-        // Readers map the file for themselves, copy words of it atomically, and throw away what was overtaken.
+        // Readers map the file for themselves, copy words of it atomically, and throw away what was overtaken. That
+        // `prepared_until` is the body's rests on the page being this engine's alone to write; whatever is found there,
+        // `end` is never more than one lap beyond the segment of `start`.
         // SAFETY: `pointer` is good for `length` bytes, which `self.mapping` keeps mapped. No other reference to
         // them exists by it: the body touches only positions below the `appended` it has loaded, at most `start`, and
         // from `prepared` on, at least `end`; modulo W these never meet [start, end), because its lowest position is
         // `prepared` - W and it gives up a segment before the tail can count it in `end`. Own references borrow `self`.
-        // That `prepared_until` is the body's rests on the page being this engine's alone to write; whatever is found
-        // there, `end` is never more than one lap beyond the segment of `start`.
         unsafe { slice::from_raw_parts_mut(pointer, length as usize) }
     }
 

@@ -4,7 +4,8 @@
 use super::client::{Client, limit};
 use super::streams;
 use super::venue::Venue;
-use crate::patience::{Wait, eventually};
+use crate::keeper::turn_keeper;
+use crate::patience::Wait;
 use std::time::Duration;
 use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::enums::{Lane, OrderType, RejectReason, Role, Side};
@@ -24,16 +25,6 @@ fn await_disk(venue: &Venue) {
             event.wait_changed(seen, Duration::from_millis(100));
         }
     }
-}
-
-/// Has the keeper look at what there is, and waits until it has written what it finds to be due.
-fn turn_keeper(venue: &Venue) {
-    let begun = venue.control.keeper_turns();
-    let has_turned = || {
-        venue.control.wake_keeper();
-        venue.control.keeper_turns() > begun + 1
-    };
-    assert!(eventually(has_turned), "the keeper does not turn");
 }
 
 /// A venue whose definition is on disk, with an appended and a durable session.
@@ -143,7 +134,7 @@ fn an_adapter_has_its_commands_written_at_once_if_its_answers_wait_for_that() {
         if awaits_disk {
             await_disk(&venue);
         } else {
-            turn_keeper(&venue);
+            turn_keeper(&venue.control);
             assert!(venue.control.durable() < venue.control.appended(), "nobody waits for it");
         }
     }

@@ -10,6 +10,7 @@ use std::{
 };
 
 use crate::{
+    keeper::turn_keeper,
     patience::{Wait, eventually},
     support::{Place, Random, Venue},
 };
@@ -79,7 +80,7 @@ fn what_comes_during_a_write_is_gathered_anew() {
     place.disk.hold(true);
     venue.submit(&[16; 16]);
     let written = venue.log.control.appended().0;
-    venue.turn_keeper();
+    turn_keeper(&venue.log.control);
     assert_eq!(venue.log.control.durable().0, durable);
     assert_eq!(place.disk.writes.load(Ordering::SeqCst), writes);
     passed.fetch_add(1, Ordering::SeqCst);
@@ -89,7 +90,7 @@ fn what_comes_during_a_write_is_gathered_anew() {
     venue.submit(&[16; 16]);
     place.disk.hold(false);
     await_disk(&venue, written);
-    venue.turn_keeper();
+    turn_keeper(&venue.log.control);
     assert_eq!(venue.log.control.durable().0, written);
     passed.fetch_add(1, Ordering::SeqCst);
     venue.log.control.wake_keeper();
@@ -121,7 +122,7 @@ fn what_is_waited_for_between_two_writes_is_written_together() {
         venue.log.writer.want_durable();
         venue.submit(&random.command(64));
     }
-    venue.turn_keeper();
+    turn_keeper(&venue.log.control);
     assert!(venue.log.control.durable().0 <= begin, "the time between two writes is not over");
     venue.submit_up_to(&mut random, begin + (1 << 20));
     await_disk(&venue, begin + 1);

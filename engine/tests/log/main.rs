@@ -7,6 +7,8 @@ mod damage;
 mod ends;
 mod failure;
 mod gather;
+#[path = "../support/keeper.rs"]
+mod keeper;
 mod leases;
 mod left_window;
 #[path = "../../../tests/support/patience.rs"]

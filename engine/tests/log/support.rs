@@ -497,17 +497,6 @@ impl Venue {
         }
     }
 
-    /// Has the keeper look at what there is, and waits until it has done what it finds to be done.
-    pub(crate) fn turn_keeper(&self) {
-        let control = &self.log.control;
-        let begun = control.keeper_turns();
-        let has_turned = || {
-            control.wake_keeper();
-            control.keeper_turns() > begun + 1
-        };
-        assert!(eventually(has_turned), "the keeper does not turn");
-    }
-
     /// Ends cleanly; gives the state.
     pub(crate) fn close(self) -> Model {
         let Log { writer, keeper, .. } = self.log;

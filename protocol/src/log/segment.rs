@@ -123,9 +123,9 @@ pub enum SegmentError {
     /// A segment behind the last position that there is.
     #[error("segment {found} of {segment_bytes} bytes would end behind position 2^63")]
     Beyond {
-        /// Number in the header.
+        /// Its number, by its header or by a file's name.
         found: u64,
-        /// Segment size in the header, bytes.
+        /// Segment size, bytes.
         segment_bytes: u64,
     },
     /// A segment of another log.

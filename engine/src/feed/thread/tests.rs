@@ -1,11 +1,8 @@
 //! A key is judged once the log was read up to where it stood when the question came, and no later.
 
 use super::*;
-use crate::clock::{Clock, SystemTime};
 use crate::config::EngineConfig;
-use crate::duty::{Duty, DutyOptions};
-use crate::gateway;
-use crate::genesis::Genesis;
+use crate::duty::{Duty, fixture};
 use crate::log::storage::GatedStorage;
 use crate::log::{self, Environment, KeeperHandle, LogOptions, WindowPlace};
 use crate::patience::Wait;
@@ -17,7 +14,7 @@ use tempfile::TempDir;
 use touchline_protocol::log::SEGMENT_HEADER_BYTES;
 use touchline_protocol::log::place::LIVE_FOLDER;
 use touchline_protocol::message::command::{CreateKey, Deposit, RevokeKey};
-use touchline_protocol::units::{AccountId, AssetId, Sequence};
+use touchline_protocol::units::{AccountId, AssetId};
 
 const SEGMENT_BYTES: u64 = 2 << 20;
 const WINDOW_BYTES: u64 = 8 << 20;
@@ -71,19 +68,7 @@ fn venue_in(follow: Follow, window_place: WindowPlace) -> Venue {
     };
     let log = log::open_in(&environment, &options, &mut NothingToReplay, &mut |_| {}).unwrap();
     let config: EngineConfig = toml::from_str(DEFINITION).unwrap();
-    let (mail, rings) = gateway::mail().unwrap();
-    let mut duty = Duty::new(DutyOptions {
-        core: Core::new(),
-        writer: log.writer,
-        clock: Clock::start(SystemTime, 0, false).unwrap(),
-        mail: Arc::clone(&mail),
-        streams: rings.duty,
-        stop: Arc::new(AtomicBool::new(false)),
-        settings: config.engine.clone(),
-    });
-    for command in Genesis::new(&config).unwrap().remaining(Sequence(0)) {
-        duty.own_command(command).unwrap();
-    }
+    let (duty, mail, _) = fixture::defined(log.writer, &config);
     let feed = prepare(FeedOptions {
         data: folder.path().to_owned(),
         follow,

@@ -2,6 +2,7 @@
 //! of the same bytes in the largest pieces there are; and it holds no more than a piece of a message behind them.
 
 use super::*;
+use crate::gateway::pieces::pieces;
 use proptest::prelude::*;
 use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::event::Done;
@@ -131,12 +132,6 @@ proptest! {
         sizes in prop::collection::vec(prop_oneof![1..16usize, 1..=READ_BYTES], 1..20),
     ) {
         let bytes = messages.concat();
-        let mut rest = &bytes[..];
-        let mut sizes = sizes.into_iter().cycle();
-        let cut = std::iter::from_fn(|| {
-            let count = sizes.next()?.min(rest.len());
-            rest.split_off(..count).filter(|piece| !piece.is_empty())
-        });
-        prop_assert_eq!(played(cut), played(bytes.chunks(READ_BYTES)));
+        prop_assert_eq!(played(pieces(&bytes, sizes)), played(bytes.chunks(READ_BYTES)));
     }
 }

@@ -303,6 +303,21 @@ mod tests {
     use std::io::Read;
     use std::os::fd::AsFd;
     use std::os::unix::net::{UnixListener, UnixStream};
+    use std::path::PathBuf;
+    use tempfile::TempDir;
+
+    /// None where the kernel refuses one.
+    fn new_ring() -> Option<Ring> {
+        Ring::new().map_err(|error| skipped(format_args!("io_uring ({error})"))).ok()
+    }
+
+    /// A listener at a path of a folder.
+    fn listening() -> (TempDir, PathBuf, UnixListener) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let listener = UnixListener::bind(&path).expect("a listener");
+        (folder, path, listener)
+    }
 
     /// The next completion, once it has come.
     fn next(ring: &mut Ring) -> Completion {
@@ -320,13 +335,8 @@ mod tests {
 
     #[test]
     fn only_what_was_asked_for_by_an_accept_or_a_send_hands_something_over_whatever_its_name() {
-        let mut ring = match Ring::new() {
-            Ok(ring) => ring,
-            Err(error) => return skipped(format_args!("io_uring ({error})")),
-        };
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("socket");
-        let listener = UnixListener::bind(&path).expect("a listener");
+        let Some(mut ring) = new_ring() else { return };
+        let (_folder, path, listener) = listening();
         let name = HANDS_OVER_SOCKET | HANDS_OVER_BUFFER | 7;
         // One after the other, all by one name.
         ring.accept(name, listener.as_fd());
@@ -360,13 +370,8 @@ mod tests {
 
     #[test]
     fn a_socket_that_nobody_takes_out_of_its_completion_is_closed() {
-        let mut ring = match Ring::new() {
-            Ok(ring) => ring,
-            Err(error) => return skipped(format_args!("io_uring ({error})")),
-        };
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("socket");
-        let listener = UnixListener::bind(&path).expect("a listener");
+        let Some(mut ring) = new_ring() else { return };
+        let (_folder, path, listener) = listening();
         ring.accept(7, listener.as_fd());
         let mut peer = UnixStream::connect(&path).expect("a connection");
         drop(next(&mut ring));

@@ -3,6 +3,7 @@
 
 use super::tests::reader;
 use super::*;
+use crate::gateway::pieces::pieces;
 use proptest::prelude::*;
 use touchline_protocol::message::feed::FeedRequest;
 use touchline_protocol::message::stream::StateRequest;
@@ -51,12 +52,6 @@ proptest! {
         sizes in prop::collection::vec(prop_oneof![1..16usize, 1..4096usize], 1..20),
     ) {
         let bytes = messages.concat();
-        let mut rest = &bytes[..];
-        let mut sizes = sizes.into_iter().cycle();
-        let cut = std::iter::from_fn(|| {
-            let count = sizes.next()?.min(rest.len());
-            rest.split_off(..count).filter(|piece| !piece.is_empty())
-        });
-        prop_assert_eq!(played(cut), played(std::iter::once(&bytes[..])));
+        prop_assert_eq!(played(pieces(&bytes, sizes)), played(std::iter::once(&bytes[..])));
     }
 }
