@@ -14,6 +14,7 @@ pub(crate) mod names;
 mod reached;
 mod reader;
 pub(crate) mod rows;
+mod sealed;
 pub(crate) mod statistics;
 pub(crate) mod store;
 pub mod writer;

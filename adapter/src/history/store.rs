@@ -27,15 +27,20 @@ use super::reader::{Direction, Layer};
 use super::rows::{
     KEY_BYTES, Key, ListRow, NameRow, OrderRow, OrderTradeRow, Row, Rows, SideRow, TradeRow,
 };
+use super::sealed::{self, Sealer, unseal};
 use crate::views::looking;
 
 /// Raised whenever a row or a key changes its form: a store of another version is made anew, unless this
 /// build can read on in it.
-const FORMAT: u64 = 6;
+const FORMAT: u64 = 7;
 
-/// The oldest format that this build goes on with. Since it, [`SideRow`] has grown, and the first trade of an
-/// order has no [`OrderTradeRow`] any more.
+/// The oldest format that this build goes on with. Since it, [`SideRow`] has grown, the first trade of an
+/// order has no [`OrderTradeRow`] any more, and rows are sealed.
 const FORMAT_MIN: u64 = 4;
+
+/// The first format whose rows are sealed. Those of the history that are there before stay as they are; those of the
+/// state, and how far it goes, are sealed by the start that goes on with them.
+const FORMAT_SEALED: u64 = 7;
 
 /// Readers at the same time: more than two for each thread that serves requests, which is what one may hold.
 const READERS: u32 = 512;
@@ -106,6 +111,16 @@ pub enum HistoryError {
         /// The last era with a name.
         last_era: u64,
     },
+    /// It has changed since it was written.
+    #[error(
+        "the history store: what stands in table {table} at {place} is not what was written there"
+    )]
+    Changed {
+        /// The table.
+        table: &'static str,
+        /// Where it stands there.
+        place: String,
+    },
     /// A key or a row that this build did not write.
     #[error("the history store: a row of {bytes} bytes in table {table}")]
     Row {
@@ -126,6 +141,7 @@ impl HistoryError {
             | Self::Damaged { .. }
             | Self::Layout { .. }
             | Self::Names { .. }
+            | Self::Changed { .. }
             | Self::Row { .. } => true,
             Self::Store(heed::Error::Mdb(error))
             | Self::Open { source: heed::Error::Mdb(error), .. } => {
@@ -244,6 +260,7 @@ pub(crate) struct Store {
     damage: Arc<Damage>,
 }
 
+const META: &str = "meta";
 const REACHED: &[u8] = b"reached";
 const IDENTITY: &[u8] = b"identity";
 
@@ -261,10 +278,10 @@ impl Identity {
         Self { format: FORMAT, log_id }
     }
 
-    /// True if a build of this identity can go on with a store of that one.
-    fn goes_on_with(self, found: &[u8]) -> bool {
+    /// The format of a store of that identity, if a build of this one can go on with it.
+    fn goes_on_with(self, found: &[u8]) -> Option<u64> {
         (FORMAT_MIN..=self.format)
-            .any(|format| found == bytemuck::bytes_of(&Self { format, ..self }))
+            .find(|&format| found == bytemuck::bytes_of(&Self { format, ..self }))
     }
 }
 
@@ -306,12 +323,14 @@ impl Store {
         let pages = env.info().last_page_number as u64 + 1;
         folder::complete(folder, pages * u64::from(env.stat().page_size))?;
         let mut writing = env.write_txn()?;
-        let meta: Table = env.create_database(&mut writing, Some("meta"))?;
-        let found = meta.get(&writing, IDENTITY)?;
-        let is_same = found == Some(bytemuck::bytes_of(&identity));
-        if found.is_some_and(|found| !identity.goes_on_with(found)) {
-            return Err(HistoryError::Foreign { path: folder.to_owned() });
-        }
+        let meta: Table = env.create_database(&mut writing, Some(META))?;
+        let format = match meta.get(&writing, IDENTITY)? {
+            Some(found) => {
+                let foreign = || HistoryError::Foreign { path: folder.to_owned() };
+                Some(identity.goes_on_with(found).ok_or_else(foreign)?)
+            }
+            None => None,
+        };
         let mut table =
             |name| -> Result<Table, heed::Error> { env.create_database(&mut writing, Some(name)) };
         let history = [
@@ -329,11 +348,14 @@ impl Store {
         let damage = Arc::new(Damage::of(folder));
         let store = Self { env: env.clone(), meta, history, state, damage };
         // An older build cannot read what this one adds. A start that changes nothing needs no room on the disk.
-        if !is_same {
+        if format != Some(identity.format) {
             meta.put(&mut writing, IDENTITY, bytemuck::bytes_of(&identity))?;
         }
+        if format.is_some_and(|format| format < FORMAT_SEALED) {
+            store.seal_state(&mut writing)?;
+        }
         let reached = match meta.get(&writing, REACHED)? {
-            Some(bytes) => Some(decode("meta", bytes)?),
+            Some(bytes) => Some(decode(META, unseal(META, REACHED, bytes)?)?),
             None => None,
         };
         writing.commit()?;
@@ -350,33 +372,55 @@ impl Store {
 
     fn put(&self, batch: &Batch) -> Result<(), HistoryError> {
         let mut writing = self.env.write_txn()?;
-        self.put_rows::<TradeRow>(&mut writing, &batch.rows)?;
-        self.put_rows::<SideRow>(&mut writing, &batch.rows)?;
-        self.put_rows::<OrderTradeRow>(&mut writing, &batch.rows)?;
-        self.put_rows::<OrderRow>(&mut writing, &batch.rows)?;
-        self.put_rows::<ListRow>(&mut writing, &batch.rows)?;
-        self.put_rows::<NameRow>(&mut writing, &batch.rows)?;
-        self.put_rows::<Candle>(&mut writing, &batch.rows)?;
-        self.put_rows::<BreakRow>(&mut writing, &batch.rows)?;
+        let mut sealer = Sealer::default();
+        self.put_rows::<TradeRow>(&mut writing, &mut sealer, &batch.rows)?;
+        self.put_rows::<SideRow>(&mut writing, &mut sealer, &batch.rows)?;
+        self.put_rows::<OrderTradeRow>(&mut writing, &mut sealer, &batch.rows)?;
+        self.put_rows::<OrderRow>(&mut writing, &mut sealer, &batch.rows)?;
+        self.put_rows::<ListRow>(&mut writing, &mut sealer, &batch.rows)?;
+        self.put_rows::<NameRow>(&mut writing, &mut sealer, &batch.rows)?;
+        self.put_rows::<Candle>(&mut writing, &mut sealer, &batch.rows)?;
+        self.put_rows::<BreakRow>(&mut writing, &mut sealer, &batch.rows)?;
         for (table, key, row) in batch.state.in_order() {
-            let (table, key) = (self.state[table as usize], key.bytes());
+            let (name, table, key) = (table.name(), self.state[table as usize], key.bytes());
             match row {
-                Some(row) => table.put(&mut writing, &key, row)?,
+                Some(row) => table.put(&mut writing, &key, sealer.seal(name, &key, row))?,
                 None => {
                     table.delete(&mut writing, &key)?;
                 }
             }
         }
-        self.meta.put(&mut writing, REACHED, bytemuck::bytes_of(&batch.reached))?;
+        let reached = sealer.seal(META, REACHED, bytemuck::bytes_of(&batch.reached));
+        self.meta.put(&mut writing, REACHED, reached)?;
         Ok(writing.commit()?)
     }
 
-    fn put_rows<R: Row>(&self, writing: &mut RwTxn<'_>, rows: &Rows) -> Result<(), HistoryError> {
+    /// Seals what an older build wrote of the state, and how far that goes.
+    fn seal_state(&self, writing: &mut RwTxn<'_>) -> Result<(), HistoryError> {
+        let mut sealer = Sealer::default();
+        for table in StateTable::ALL {
+            let seal = |key: &[u8], row: &[u8]| sealer.seal(table.name(), key, row).to_owned();
+            rewrite(writing, self.state[table as usize], seal)?;
+        }
+        let reached = self.meta.get(writing, REACHED)?.map(<[u8]>::to_owned);
+        if let Some(reached) = reached {
+            self.meta.put(writing, REACHED, sealer.seal(META, REACHED, &reached))?;
+        }
+        Ok(())
+    }
+
+    fn put_rows<R: Row>(
+        &self,
+        writing: &mut RwTxn<'_>,
+        sealer: &mut Sealer,
+        rows: &Rows,
+    ) -> Result<(), HistoryError> {
         // The rows come in order, so the place of most is on the page where the cursor stands, and the way
         // down from the root is spared.
         let mut cursor = table_of::<R>(&self.history)?.iter_mut(writing)?;
         for (key, row) in R::of(rows) {
-            let (key, row) = (key.bytes(), bytemuck::bytes_of(row));
+            let key = key.bytes();
+            let row = sealer.seal(R::TABLE, &key, bytemuck::bytes_of(row));
             // SAFETY: nothing that was read through this transaction, which a write may move, is held: the
             // cursor has never been asked for a row, and it borrows the transaction.
             #[expect(unsafe_code, reason = "heed cannot know that")]
@@ -400,7 +444,7 @@ impl Store {
         let rows = self.state[table as usize].iter(&reading).map_err(HistoryError::from)?;
         for row in rows {
             let (key, row) = row.map_err(HistoryError::from)?;
-            visit(read_key(table.name(), key)?, row)?;
+            visit(read_key(table.name(), key)?, unseal(table.name(), key, row)?)?;
         }
         Ok(())
     }
@@ -413,6 +457,22 @@ impl Store {
         let reading = self.env.clone().static_read_txn()?;
         Ok(StoreReader { reading, history: self.history, damage: Arc::clone(&self.damage) })
     }
+}
+
+/// Puts something else in the place of each row of a table.
+fn rewrite(
+    writing: &mut RwTxn<'_>,
+    table: Table,
+    mut into: impl FnMut(&[u8], &[u8]) -> Vec<u8>,
+) -> Result<(), heed::Error> {
+    let rows: Result<Vec<_>, heed::Error> = table
+        .iter(writing)?
+        .map(|row| row.map(|(key, row)| (key.to_owned(), row.to_owned())))
+        .collect();
+    for (key, row) in rows? {
+        table.put(writing, &key, &into(&key, &row))?;
+    }
+    Ok(())
 }
 
 /// The environment of as much address space as there is.
@@ -448,8 +508,9 @@ impl StoreReader {
     pub(super) fn get<R: Row>(&self, key: Key) -> Result<Option<R>, HistoryError> {
         looking::assert_ended();
         let table = table_of::<R>(&self.history)?;
-        let found = table.get(&self.reading, &key.bytes()).map_err(HistoryError::from);
-        self.damage.note(found.and_then(|found| found.map(read_row).transpose()))
+        let key = key.bytes();
+        let found = table.get(&self.reading, &key).map_err(HistoryError::from);
+        self.damage.note(found.and_then(|found| found.map(|row| read_row(&key, row)).transpose()))
     }
 
     /// The group of a table's last row.
@@ -470,9 +531,9 @@ impl StoreReader {
         let (start, end) = (keys.start().bytes(), keys.end().bytes());
         let keys = (Included(start.as_slice()), Included(end.as_slice()));
         let row = |found: Result<(&[u8], &[u8]), heed::Error>| {
-            let read = found.map_err(HistoryError::from);
-            self.damage
-                .note(read.and_then(|(key, row)| Ok((read_key(R::TABLE, key)?.id, read_row(row)?))))
+            let found = found.map_err(HistoryError::from);
+            let read = |(key, row)| Ok((read_key(R::TABLE, key)?.id, read_row(key, row)?));
+            self.damage.note(found.and_then(read))
         };
         let layer = || -> Result<Layer<'_, R>, heed::Error> {
             Ok(match direction {
@@ -494,8 +555,10 @@ fn read_key(table: &'static str, bytes: &[u8]) -> Result<Key, HistoryError> {
     Key::read(bytes).ok_or(HistoryError::Row { table, bytes: bytes.len() })
 }
 
-fn read_row<R: Row>(bytes: &[u8]) -> Result<R, HistoryError> {
-    R::read(bytes).ok_or(HistoryError::Row { table: R::TABLE, bytes: bytes.len() })
+fn read_row<R: Row>(key: &[u8], bytes: &[u8]) -> Result<R, HistoryError> {
+    let is_sealed = bytes.len() % align_of::<u64>() == sealed::BYTES;
+    let row = if is_sealed { unseal(R::TABLE, key, bytes)? } else { bytes };
+    R::read(row).ok_or(HistoryError::Row { table: R::TABLE, bytes: bytes.len() })
 }
 
 /// Reads a row as it was written.
@@ -508,157 +571,27 @@ pub(crate) fn decode<R: Pod>(table: &'static str, bytes: &[u8]) -> Result<R, His
 impl Store {
     /// Makes of it what a build of format 4 had left.
     pub(crate) fn make_format_4(&self) -> Result<(), HistoryError> {
-        let mut writing = self.env.write_txn()?;
-        let sides = table_of::<SideRow>(&self.history)?;
-        let rows: Result<Vec<_>, heed::Error> = sides
-            .iter(&writing)?
-            .map(|row| row.map(|(key, row)| (key.to_owned(), row[..16].to_owned())))
-            .collect();
-        for (key, row) in rows? {
-            sides.put(&mut writing, &key, &row)?;
-        }
-        let mut identity = self.meta.get(&writing, IDENTITY)?.unwrap_or_default().to_owned();
+        let mut identity = self.identity()?;
         identity[0] = 4;
-        self.meta.put(&mut writing, IDENTITY, &identity)?;
+        let mut writing = self.env.write_txn()?;
+        for table in self.history.iter().map(|(_, table)| *table).chain(self.state) {
+            rewrite(&mut writing, table, |_, row| row[..row.len() - sealed::BYTES].to_owned())?;
+        }
+        let sides = table_of::<SideRow>(&self.history)?;
+        rewrite(&mut writing, sides, |_, row| row[..16].to_owned())?;
+        rewrite(&mut writing, self.meta, |key, row| match key {
+            REACHED => row[..size_of::<Reached>()].to_owned(),
+            _ => identity.clone(),
+        })?;
         Ok(writing.commit()?)
+    }
+
+    /// What it says of itself.
+    fn identity(&self) -> Result<Vec<u8>, HistoryError> {
+        let reading = self.env.read_txn()?;
+        Ok(self.meta.get(&reading, IDENTITY)?.unwrap_or_default().to_owned())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_store_of_format_4_is_gone_on_with_and_is_one_of_this_format_then() {
-        let reached = Reached { position: 4096, end: 8192, ..Reached::default() };
-        let identity = Identity::of([7; 16]);
-        let batch = Batch { reached, ..Batch::default() };
-        for (opened, kept) in [(identity, true), (Identity::of([8; 16]), false)] {
-            let folder = tempfile::tempdir().unwrap();
-            let (store, _) = Store::open(folder.path(), identity).unwrap();
-            store.commit(&batch).unwrap();
-            store.make_format_4().unwrap();
-            drop(store);
-            let of_4 = Identity { format: 4, ..identity };
-            assert!(Store::open(folder.path(), of_4).is_ok(), "that is what it is");
-            let found = Store::open(folder.path(), opened);
-            assert_eq!(found.is_ok_and(|(_, found)| found == Some(reached)), kept);
-            if !kept {
-                folder::lock(folder.path()).unwrap().clear().unwrap();
-            }
-            let (_, found) = Store::open(folder.path(), opened).unwrap();
-            assert_eq!(found, kept.then_some(reached));
-            let older = Store::open(folder.path(), Identity { format: 4, ..opened });
-            assert!(matches!(older, Err(HistoryError::Foreign { .. })));
-            let before = Identity { format: 3, ..opened };
-            assert!(!opened.goes_on_with(bytemuck::bytes_of(&before)));
-        }
-    }
-
-    /// A start reads the state and the beginnings of the tables: not what is damaged here.
-    #[test]
-    fn damage_that_is_found_while_the_store_is_open_is_noted_for_the_next_start() {
-        let row = SideRow { price: 0x0123_4567_89ab_cdef, ..SideRow::of(7, -1) };
-        let key = |id| Key { group: 3, id };
-        let rows_of = |ids: Range<u64>| {
-            let mut rows = Rows::default();
-            rows.sides.extend(ids.map(|id| (key(id), row)));
-            Batch { rows, ..Batch::default() }
-        };
-        type Find = fn(&Store) -> Result<(), HistoryError>;
-        let find: [Find; 3] = [
-            |store| store.reader()?.get::<SideRow>(Key { group: 3, id: 500 }).map(|_| ()),
-            |store| {
-                let keys = Key { group: 3, id: 0 }..=Key { group: 3, id: 999 };
-                let reader = store.reader()?;
-                let mut rows = reader.range::<SideRow>(keys, Direction::Forward)?;
-                rows.try_for_each(|row| row.map(|_| ()))
-            },
-            |store| {
-                let mut rows = Rows::default();
-                rows.sides.insert(Key { group: 3, id: 1000 }, SideRow::of(8, -1));
-                store.commit(&Batch { rows, ..Batch::default() })
-            },
-        ];
-        for (case, find) in find.into_iter().enumerate() {
-            let folder = tempfile::tempdir().unwrap();
-            let is_damaged = || folder::lock(folder.path()).unwrap().is_of_damaged();
-            assert!(!is_damaged());
-            let open = || Store::open(folder.path(), Identity::of([7; 16])).unwrap().0;
-            open().commit(&rows_of(0..1000)).unwrap();
-            let data = folder.path().join("data.mdb");
-            let mut bytes = std::fs::read(&data).unwrap();
-            // What lies in front of that is of no use to a page, and may be of another.
-            let rows_from = |page: &[u8]| usize::from(u16::from_le_bytes([page[14], page[15]]));
-            let holds_rows = |page: &[u8]| {
-                let rows = page.get(rows_from(page)..).unwrap_or_default();
-                rows.windows(8).any(|eight| eight == row.price.to_le_bytes())
-            };
-            for page in bytes.chunks_mut(4096).filter(|page| holds_rows(page)) {
-                page.fill(0);
-            }
-            std::fs::write(&data, bytes).unwrap();
-            let store = open();
-            assert!(!is_damaged(), "case {case}: a start does not see it");
-            let found = find(&store).unwrap_err();
-            assert!(found.is_of_content(), "case {case}: {found}");
-            assert!(is_damaged(), "case {case}");
-        }
-    }
-
-    #[test]
-    fn a_table_that_says_that_it_is_none_is_damage() {
-        let folder = tempfile::tempdir().unwrap();
-        let open = || Store::open(folder.path(), Identity::of([7; 16]));
-        open().unwrap();
-        let data = folder.path().join("data.mdb");
-        let mut bytes = std::fs::read(&data).unwrap();
-        // Flags, the length of the name, and the name.
-        let said = b"\x02\0\x05\0sides";
-        let places: Vec<_> = (0..bytes.len()).filter(|&at| bytes[at..].starts_with(said)).collect();
-        assert!(!places.is_empty());
-        for at in places {
-            bytes[at] = 0;
-        }
-        std::fs::write(&data, bytes).unwrap();
-        let refused = open().unwrap_err();
-        assert!(refused.is_of_content(), "{refused}");
-    }
-
-    #[test]
-    fn a_store_that_says_that_it_is_larger_than_any_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let open = || Store::open(folder.path(), Identity::of([7; 16]));
-        open().unwrap();
-        let data = folder.path().join("data.mdb");
-        let good = std::fs::read(&data).unwrap();
-        for last in [u64::MAX, 1 << 60, 1 << 40] {
-            let mut bytes = good.clone();
-            for page in [0, 4096] {
-                bytes[page + 136..][..8].copy_from_slice(&last.to_le_bytes());
-            }
-            std::fs::write(&data, bytes).unwrap();
-            let refused = open().unwrap_err();
-            assert!(matches!(refused, HistoryError::Layout { .. }) && refused.is_of_content());
-        }
-    }
-
-    #[test]
-    fn rows_of_the_state_are_written_by_table_and_key_however_they_came() {
-        let key = |group, id| Key { group, id };
-        let mut rows = StateRows::default();
-        rows.put(StateTable::Books, key(0, 1), b"book");
-        rows.delete(StateTable::OpenOrders, key(2, 1));
-        rows.put(StateTable::OpenOrders, key(1, 256), b"order");
-        rows.put(StateTable::OpenOrders, key(1, 3), b"");
-        rows.put(StateTable::Definitions, key(0, 9), b"definition");
-        let expected: [(_, _, Option<&[u8]>); 5] = [
-            (StateTable::Definitions, key(0, 9), Some(b"definition")),
-            (StateTable::OpenOrders, key(1, 3), Some(b"")),
-            (StateTable::OpenOrders, key(1, 256), Some(b"order")),
-            (StateTable::OpenOrders, key(2, 1), None),
-            (StateTable::Books, key(0, 1), Some(b"book")),
-        ];
-        assert_eq!(rows.in_order(), expected);
-    }
-}
+mod tests;
