@@ -94,6 +94,24 @@ fn an_order_in_parts_is_answered_once_and_commands_sent_meanwhile_come_after_it(
     assert_eq!(names, ["NewOrder", "RunPending", "RunPending", "RunPending"]);
 }
 
+/// Which is what a client goes by whose engine is stopped in the midst of it, without a terminal reply: the next engine
+/// goes on with it.
+#[test]
+fn an_order_in_parts_counts_as_decided_from_its_first_part_on() {
+    let mut venue = venue();
+    let mut maker = venue.trader("maker", 2);
+    let mut taker = venue.trader("taker", 1);
+    place_makers(&mut venue, &mut maker);
+    let before = taker.sequence();
+    let aggressor = taker.send(limit(0, Side::Buy, 100, MAKERS as i64));
+    venue.duty.turn();
+    assert!(venue.duty.core().pending_head().is_some(), "it is done in one turn");
+    let told = taker.read();
+    assert!(!told.is_empty() && !told.iter().any(Reply::is_terminal), "{}", names(&told));
+    let again = venue.trader("taker", 1);
+    assert_eq!((again.sequence(), aggressor), (before + 1, before + 1));
+}
+
 /// What a client is told that asks for its account's state now: the orders, the amounts that are locked, the
 /// end.
 fn state(
