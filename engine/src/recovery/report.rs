@@ -160,6 +160,13 @@ impl Findings {
                 format!("log: LOSS ACCEPTED: {}: {why}; it ends at {end} now", path.display())
             }
         }));
+        if self.loss_accepted.is_some() {
+            lines.push(
+                "log: API keys that were made behind that are given out again, each to whom the next key is made \
+                 for: make and revoke keys up to the last of them first (Backup in docs/OPERATIONS.md)"
+                    .to_owned(),
+            );
+        }
     }
 
     fn tell_of_what_is_put_aside(&self, lines: &mut Vec<String>) {
