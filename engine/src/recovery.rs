@@ -547,8 +547,9 @@ fn save_poison(data: &Path, poison: &Poison) -> Result<(), DiskError> {
     let folder = data.join(POISON_FOLDER);
     let Poison { path, command, .. } = poison;
     let save = || {
-        fs::create_dir_all(&folder)?;
-        regular_file::put_whole(path, 0o644, command)?;
+        make_folder(&folder)?;
+        // As secret as the log, whatever folder the venue was given.
+        regular_file::put_whole(path, 0o600, command)?;
         File::open(data)?.sync_all()
     };
     save().map_err(disk_error("keeping the last command in", path))

@@ -1,6 +1,6 @@
 //! What is appended comes back: over window laps, segments, clean ends and restarts.
 
-use std::{fs, iter, sync::Arc, time::Duration};
+use std::{fs, iter, os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
 
 use touchline_engine::{
     log::{BeginError, WindowPlace, storage::FileStorage},
@@ -229,6 +229,10 @@ fn a_command_that_the_engine_died_over_is_kept_and_called_fatal_if_it_panicked()
         assert_eq!((poison.is_fatal, &poison.command), (panics, &deadly));
         assert_eq!(poison.path, place.options.data.join(format!("poison/1-{position}.{kind}")));
         assert_eq!(fs::read(&poison.path).unwrap(), deadly);
+        // It may hold the hash of a password.
+        let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let folder = poison.path.parent().unwrap();
+        assert_eq!((mode(folder), mode(&poison.path)), (0o700, 0o600));
         assert_eq!(venue.model, known);
         venue.kill();
         assert_eq!(place.open().report().poison, None);
