@@ -37,7 +37,7 @@ use streams::Streams;
 use touchline_core::{Addressees, Core, Reject};
 use touchline_protocol::message::command::{CommandHeader, ConnectionEnded, RunPending};
 use touchline_protocol::message::decode::{self, Command};
-use touchline_protocol::message::enums::{CloseReason, OrderType, RejectReason, TimeInForce};
+use touchline_protocol::message::enums::{CloseReason, OrderType, RejectReason, Role, TimeInForce};
 use touchline_protocol::message::event::{Envelope, Trade};
 use touchline_protocol::message::stream::Logout;
 use touchline_protocol::message::{Message, MessageHeader};
@@ -484,7 +484,8 @@ fn execute(
     let header = command.header();
     envelope.correlation = header.correlation;
     envelope.sequence = header.sequence;
-    if let Some(reason) = refused_unjudged(clients, (client, identity), header, venue.now_ns) {
+    let (core, now_ns) = (&*venue.core, venue.now_ns);
+    if let Some(reason) = refused_unjudged(clients, core, (client, identity), header, now_ns) {
         clients.reject(client, envelope, reason, 0, template);
         return Executed::Answered;
     }
@@ -555,6 +556,7 @@ fn no_command(
 #[inline]
 fn refused_unjudged(
     clients: &mut Clients,
+    core: &Core,
     (client, identity): (ClientIndex, (SessionId, Epoch)),
     header: &CommandHeader,
     now_ns: u64,
@@ -564,11 +566,15 @@ fn refused_unjudged(
         Some(RejectReason::StaleEpoch)
     } else if !clients.admits(client, now_ns) {
         Some(RejectReason::RateExceeded)
-    } else if clients.quarantine.holds(header) {
+    } else if clients.quarantine.holds(header, |session| is_adapter(core, session)) {
         Some(RejectReason::Quarantined)
     } else {
         None
     }
+}
+
+fn is_adapter(core: &Core, session: SessionId) -> bool {
+    core.session(session).is_some_and(|one| one.role == Role::Adapter)
 }
 
 /// What became of a command that was answered and has changed nothing.

@@ -4,7 +4,9 @@
 //! is nobody's fault.
 //!
 //! A sender is a session together with the key that its command named: of the adapter, which sends for everybody, it
-//! is one key that is refused. A sender is let back when an operator has moved the file away, at the next start.
+//! is one key that is refused. A client of one adapter is that of each: its key is refused over all of them, so that
+//! each does not end an engine of its own. A sender is let back when an operator has moved the file away, at the next
+//! start.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -78,11 +80,15 @@ impl Quarantine {
         )
     }
 
-    /// True if the command with this header is to be refused.
+    /// True if the command with this header is to be refused. `is_adapter` tells of a session whether its role is that
+    /// of the adapter.
     #[inline]
     #[must_use]
-    pub fn holds(&self, header: &CommandHeader) -> bool {
-        self.senders.contains(&(header.session, header.key_id))
+    pub fn holds(&self, header: &CommandHeader, is_adapter: impl Fn(SessionId) -> bool) -> bool {
+        self.senders.iter().any(|&(session, key)| {
+            key == header.key_id
+                && (session == header.session || is_adapter(session) && is_adapter(header.session))
+        })
     }
 }
 
@@ -144,9 +150,16 @@ mod tests {
         fs::write(folder.join("6-4096.bin"), bytemuck::bytes_of(&other)).unwrap();
         let (quarantine, lines) = Quarantine::read(data.path());
         assert_eq!(quarantine.senders, [(SessionId(3), KeyId(5))]);
+        let holds = |session, key, adapters: &[u32]| {
+            quarantine.holds(&header(session, key), |session| adapters.contains(&session.0))
+        };
         for (refused, session, key) in [(true, 3, 5), (false, 3, 6), (false, 7, 5), (false, 0, 0)] {
-            assert_eq!(quarantine.holds(&header(session, key)), refused, "{session} {key}");
+            for adapters in [&[][..], &[3], &[7]] {
+                assert_eq!(holds(session, key, adapters), refused, "{session} {key} {adapters:?}");
+            }
         }
+        assert!(holds(7, 5, &[3, 7]), "another adapter has the same clients");
+        assert!(!holds(7, 6, &[3, 7]));
         assert_eq!(lines.len(), 4, "{lines:?}");
         for (line, told) in
             lines.iter().zip(["nobody", "own", "session 3 by key 5", "session 3 by key 5"])

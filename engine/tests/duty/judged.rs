@@ -4,6 +4,8 @@
 use super::client::{Client, limit};
 use super::record::transactions;
 use super::venue::{Venue, deposit};
+use std::fs;
+use touchline_engine::quarantine::Quarantine;
 use touchline_protocol::message::MessageHeader;
 use touchline_protocol::message::command::{CommandHeader, NewOrder, RevokeKey};
 use touchline_protocol::message::decode::Event;
@@ -213,4 +215,32 @@ fn a_command_with_a_last_time_is_judged_by_the_time_at_which_it_is_taken() {
         .map(|reply| reply.envelope.time_ns)
         .collect();
     assert_eq!(told, [first, second, third, fourth, fifth]);
+}
+
+/// A client whose order has ended an engine by one adapter may send it again by another.
+#[test]
+fn a_key_that_is_refused_over_one_adapter_is_refused_over_each_and_nowhere_else() {
+    let mut venue = Venue::new("", "");
+    let mut trader = venue.trader("trader", 1);
+    let mut adapters = ["one", "two"]
+        .map(|name| venue.try_open(name, (Role::Adapter, Lane::Hot, 0), 1024).unwrap());
+    let of_key = |client: &Client, sequence, key| {
+        order(CommandHeader { key_id: KeyId(key), ..client.header(sequence) })
+    };
+    let data = tempfile::tempdir().unwrap();
+    let folder = data.path().join("poison");
+    fs::create_dir(&folder).unwrap();
+    let deadly = of_key(&adapters[0], 1, 1);
+    fs::write(folder.join("1-4096.fatal"), bytemuck::bytes_of(&deadly)).unwrap();
+    venue.duty.refuse(Quarantine::read(data.path()).0);
+    for adapter in &mut adapters {
+        for (sequence, key, reason) in [(1, 1, Some(RejectReason::Quarantined)), (2, 2, None)] {
+            adapter.push(bytemuck::bytes_of(&of_key(adapter, sequence, key)));
+            venue.settle();
+            assert_eq!(adapter.read().last().unwrap().reason(), reason, "key {key}");
+        }
+    }
+    trader.send(limit(0, Side::Buy, 1, 1));
+    venue.settle();
+    assert_eq!(trader.read().last().unwrap().reason(), None, "its own session");
 }
