@@ -21,6 +21,16 @@ fn fitting(allowed: Option<u64>) -> usize {
     sizes.find(fits).unwrap_or(MAP_BYTES_MIN)
 }
 
+/// Why a store that has filled so many bytes has no more, and what gives it more.
+pub(super) const fn remedy(bytes: usize) -> &'static str {
+    if bytes < MAP_BYTES {
+        "by the limit on that when it was opened; end the venue, raise the limit (ulimit -v unlimited), and start the \
+         venue again"
+    } else {
+        "and no store has more"
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

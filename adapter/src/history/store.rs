@@ -121,6 +121,16 @@ pub enum HistoryError {
         /// Where it stands there.
         place: String,
     },
+    /// It has filled the address space that it was given when it was opened.
+    #[error(
+        "the history store is full: it has {} MiB of address space, {}",
+        bytes >> 20,
+        address_space::remedy(*bytes)
+    )]
+    Full {
+        /// So much is it.
+        bytes: usize,
+    },
     /// A key or a row that this build did not write.
     #[error("the history store: a row of {bytes} bytes in table {table}")]
     Row {
@@ -152,10 +162,15 @@ impl HistoryError {
         }
     }
 
-    /// True if it was the disk that refused: it may take another time what was to be written, all of which is
-    /// written again then. (A write that a full disk has cut short is an I/O error, too.)
-    pub(crate) fn is_of_disk(&self) -> bool {
-        let Self::Store(heed::Error::Io(error)) = self else { return false };
+    /// True if what was to be written, all of which is written again then, may be taken another time: it was the disk
+    /// that refused. (A write that a full disk has cut short is an I/O error, too.) A store that is full is one for the
+    /// operator, as a full disk is: another start would find it as it is, and meanwhile it is read.
+    pub(crate) fn is_to_be_tried_again(&self) -> bool {
+        let error = match self {
+            Self::Full { .. } => return true,
+            Self::Store(heed::Error::Io(error)) => error,
+            _ => return false,
+        };
         let refusals = [Errno::NOSPC, Errno::DQUOT, Errno::FBIG, Errno::IO];
         refusals.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
     }
@@ -287,8 +302,12 @@ impl Identity {
 
 impl Store {
     /// What the disk has left where the store lies, to be told behind an error: a write that a full disk has cut
-    /// short is one of input and output, whose words say nothing of room. Empty where nobody can tell.
-    pub(crate) fn room(&self) -> String {
+    /// short is one of input and output, whose words say nothing of room. Empty where nobody can tell, and where it was
+    /// not the disk that refused.
+    pub(crate) fn room(&self, behind: &HistoryError) -> String {
+        if matches!(behind, HistoryError::Full { .. }) {
+            return String::new();
+        }
         match statvfs(self.env.path()) {
             // A file system without a limit counts no blocks.
             Ok(disk) if disk.f_blocks > 0 => {
@@ -347,13 +366,7 @@ impl Store {
         let state = [a?, b?, c?, d?, e?, f?, g?];
         let damage = Arc::new(Damage::of(folder));
         let store = Self { env: env.clone(), meta, history, state, damage };
-        // An older build cannot read what this one adds. A start that changes nothing needs no room on the disk.
-        if format != Some(identity.format) {
-            meta.put(&mut writing, IDENTITY, bytemuck::bytes_of(&identity))?;
-        }
-        if format.is_some_and(|format| format < FORMAT_SEALED) {
-            store.seal_state(&mut writing)?;
-        }
+        store.take_over(&mut writing, identity, format).map_err(|error| store.named(error))?;
         let reached = match meta.get(&writing, REACHED)? {
             Some(bytes) => Some(decode(META, unseal(META, REACHED, bytes)?)?),
             None => None,
@@ -367,7 +380,17 @@ impl Store {
     /// # Errors
     /// When the database refuses; nothing of the batch is in it then.
     pub(crate) fn commit(&self, batch: &Batch) -> Result<(), HistoryError> {
-        self.damage.note(self.put(batch))
+        self.damage.note(self.put(batch).map_err(|error| self.named(error)))
+    }
+
+    /// An error of a write: that the store is full is one of its own.
+    fn named(&self, error: HistoryError) -> HistoryError {
+        match error {
+            HistoryError::Store(heed::Error::Mdb(MdbError::MapFull)) => {
+                HistoryError::Full { bytes: self.env.info().map_size }
+            }
+            error => error,
+        }
     }
 
     fn put(&self, batch: &Batch) -> Result<(), HistoryError> {
@@ -393,6 +416,23 @@ impl Store {
         let reached = sealer.seal(META, REACHED, bytemuck::bytes_of(&batch.reached));
         self.meta.put(&mut writing, REACHED, reached)?;
         Ok(writing.commit()?)
+    }
+
+    /// Makes a store of this build's format of what is there: nothing, or a store of the format that is given.
+    fn take_over(
+        &self,
+        writing: &mut RwTxn<'_>,
+        identity: Identity,
+        format: Option<u64>,
+    ) -> Result<(), HistoryError> {
+        // An older build cannot read what this one adds. A start that changes nothing needs no room on the disk.
+        if format != Some(identity.format) {
+            self.meta.put(writing, IDENTITY, bytemuck::bytes_of(&identity))?;
+        }
+        if format.is_some_and(|format| format < FORMAT_SEALED) {
+            self.seal_state(writing)?;
+        }
+        Ok(())
     }
 
     /// Seals what an older build wrote of the state, and how far that goes.
@@ -569,6 +609,14 @@ pub(crate) fn decode<R: Pod>(table: &'static str, bytes: &[u8]) -> Result<R, His
 
 #[cfg(test)]
 impl Store {
+    /// Gives it so many bytes of address space, in place of what the system gives.
+    fn bound(&self, bytes: usize) {
+        // SAFETY: no transaction is open: the test that has this store is between two.
+        #[expect(unsafe_code, reason = "heed cannot know that")]
+        let bound = unsafe { self.env.resize(bytes) };
+        bound.unwrap();
+    }
+
     /// Makes of it what a build of format 4 had left.
     pub(crate) fn make_format_4(&self) -> Result<(), HistoryError> {
         let mut identity = self.identity()?;

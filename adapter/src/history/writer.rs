@@ -5,8 +5,8 @@
 //! memory is bounded however slow the disk is: by twice `WAITING_ROWS_MAX` rows, of which one half
 //! waits and one is being written, and what the tailer folds in one go for each.
 //!
-//! What the disk refuses, when it is full above all, is tried again: until then it stays in memory, where
-//! whoever reads finds it.
+//! What the disk refuses, when it is full above all, or a store that is full itself, is tried again: until then it
+//! stays in memory, where whoever reads finds it.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -259,10 +259,12 @@ impl Work {
         let mut told = Told::default();
         loop {
             match self.store.commit(batch) {
-                Err(error) if error.is_of_disk() && !self.gate.is_stopped() => told.tell(|| {
-                    let (room, kept) = (self.store.room(), self.gate.what_stays());
-                    alert!("adapter: {error}{room}; {kept}, and is tried again each second");
-                }),
+                Err(error) if error.is_to_be_tried_again() && !self.gate.is_stopped() => {
+                    told.tell(|| {
+                        let (room, kept) = (self.store.room(&error), self.gate.what_stays());
+                        alert!("adapter: {error}{room}; {kept}, and is tried again each second");
+                    });
+                }
                 Ok(()) if told.0.is_some() => {
                     alert!("adapter: the history is written again");
                     return Ok(());

@@ -136,6 +136,43 @@ fn rows_of_the_state_are_written_by_table_and_key_however_they_came() {
     assert_eq!(rows.in_order(), expected);
 }
 
+#[test]
+fn a_store_without_address_space_says_how_it_gets_more_and_goes_on_with_what_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _) = Store::open(folder.path(), Identity::of([7; 16])).unwrap();
+    store.bound(1 << 20);
+    let key = |id| Key { group: 3, id };
+    let batch = |ids: Range<u64>| {
+        let mut rows = Rows::default();
+        rows.sides.extend(ids.map(|id| (key(id), SideRow::of(7, -1))));
+        Batch { rows, ..Batch::default() }
+    };
+    let mut refused = None;
+    let mut begin = 0;
+    for at in (0..100_000).step_by(4_000) {
+        begin = at;
+        refused = store.commit(&batch(at..at + 4_000)).err();
+        if refused.is_some() {
+            break;
+        }
+    }
+    let error = refused.expect("so much has no room in a MiB");
+    assert_eq!(
+        error.to_string(),
+        "the history store is full: it has 1 MiB of address space, by the limit on that when it was opened; end the \
+         venue, raise the limit (ulimit -v unlimited), and start the venue again"
+    );
+    assert!(error.is_to_be_tried_again() && !error.is_of_content());
+    assert_eq!(store.room(&error), "", "the disk has room");
+    let has = |id| store.reader().unwrap().get::<SideRow>(key(id)).unwrap().is_some();
+    assert_eq!([0, begin - 1, begin].map(has), [true, true, false]);
+    store.commit(&batch(begin..begin + 1)).unwrap();
+    assert!(has(begin));
+    store.bound(4 << 20);
+    store.commit(&batch(begin..begin + 4_000)).unwrap();
+    assert!(has(begin + 3_999), "what was refused is taken whole");
+}
+
 /// Of each table of the history a row, shown by its own type.
 fn one_of_each() -> Rows {
     let mut rows = Rows::default();
