@@ -288,6 +288,8 @@ impl Parts {
         let EngineFiles { mut reader, appended, durable, keys } = files;
         let config = &options.config;
         let log_id = reader.log_id();
+        // Before the history goes on, which would seem to have been there.
+        let token_keys = token_keys(options, &reader)?;
         let (archive, state) = archive::open(options, &mut reader)?;
         let lease = archive::hold(options, &reader, &archive)?;
         let (appended, durable) =
@@ -325,7 +327,8 @@ impl Parts {
             SpotConfig { header_prefix: config.header_prefix.clone(), deadline: config.deadline() };
         let document = document::whole([spot::document(&config.header_prefix), jobs::document()]);
         let spot = Spot::new(spot, Arc::clone(&limits), Arc::clone(&views), orders.clone(), keys);
-        let jobs = jobs_service(options, Arc::clone(&limits), Arc::clone(&views), records.clone())?;
+        let (of_jobs, shown) = (Arc::clone(&limits), Arc::clone(&views));
+        let jobs = jobs_service(options, of_jobs, shown, records.clone(), token_keys)?;
         let services = Arc::new(Services::new((spot, orders.clone()), (jobs, records.clone())));
         let (views_told, orders_told) = (Arc::clone(&views), Arc::clone(&orders));
         let sources = Sources { appended, durable, views: views_told, orders: orders_told };
@@ -440,15 +443,31 @@ fn link<T: Traffic>(
     Ok(Arc::new(link))
 }
 
+/// The keys that sign tokens. That they had to be made is told, unless nobody can have a token: of a venue whose first
+/// engine runs, and that no adapter has a history of.
+fn token_keys(options: &AdapterOptions, reader: &LogReader) -> Result<KeyRing, KeysError> {
+    let path = options.data.join(keys::FILE_NAME);
+    let ring = KeyRing::open(path.clone())?;
+    let is_first_engine = reader.incarnation().is_none_or(|incarnation| incarnation.0 <= 1);
+    if ring.is_new() && (!is_first_engine || archive::any_had_history(options, reader.log_id())) {
+        alert!(
+            "adapter: {} was not there and is made anew: tokens of the jobs service that were given before are not \
+             believed any more, unless you bring the file back from a copy",
+            path.display()
+        );
+    }
+    Ok(ring)
+}
+
 /// The jobs service with its keys and its threads.
 fn jobs_service(
     options: &AdapterOptions,
     limits: Arc<Limits>,
     views: Arc<Views>,
     engine: Arc<Link<Records>>,
+    keys: KeyRing,
 ) -> Result<Jobs, RunError> {
     let config = &options.jobs;
-    let keys = KeyRing::open(options.data.join(keys::FILE_NAME))?;
     let tokens = Tokens::new(keys, config.token_lifetime_s);
     let pool = HashingPool::start(config.hashing_threads, config.hashing_waiting)
         .map_err(|source| RunError::Thread { name: "hashing", source })?;

@@ -142,6 +142,7 @@ pub struct KeyRing {
     read: RwLock<(Option<Stamp>, Arc<Keys>)>,
     /// When the file was last looked at, in seconds since the epoch.
     looked_s: AtomicU64,
+    is_new: bool,
 }
 
 impl KeyRing {
@@ -150,13 +151,17 @@ impl KeyRing {
     /// # Errors
     /// See [`KeysError`].
     pub fn open(path: PathBuf) -> Result<Self, KeysError> {
-        if !path.exists() {
-            let make = || put_if_absent(&path, &content(vec![fresh()?])?);
-            make().map_err(|source| failed(&path, source))?;
-        }
+        let make = || put_if_absent(&path, &content(vec![fresh()?])?);
+        let is_new = !path.exists() && make().map_err(|source| failed(&path, source))?;
         let (stamp, keys) = read(&path)?;
         let read = RwLock::new((Some(stamp), Arc::new(ready(keys, &path)?)));
-        Ok(Self { path, read, looked_s: AtomicU64::new(0) })
+        Ok(Self { path, read, looked_s: AtomicU64::new(0), is_new })
+    }
+
+    /// Whether there was no file, and this has made it: no token that was ever given is believed then.
+    #[must_use]
+    pub const fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// The keys. The file is looked at once per second at the most; one that cannot be read any more
@@ -302,18 +307,20 @@ fn put_over(path: &Path, keys: Vec<Entry>) -> io::Result<()> {
     regular_file::put_whole(path, 0o600, &content(keys)?)
 }
 
-/// Puts a file where there is none, whole or not at all: if another adapter was quicker, its key is the key.
-fn put_if_absent(path: &Path, content: &[u8]) -> io::Result<()> {
+/// Puts a file where there is none, whole or not at all: if another adapter was quicker, its key is the key, and false is
+/// given.
+fn put_if_absent(path: &Path, content: &[u8]) -> io::Result<bool> {
     let own = path.with_extension(format!("draft-{}", std::process::id()));
     regular_file::put_whole(&own, 0o600, content)?;
     // A link never replaces.
     let placed = fs::hard_link(&own, path);
     fs::remove_file(&own)?;
-    match placed {
+    let is_ours = match placed {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+        placed => placed.is_ok(),
+    };
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())?;
+    Ok(is_ours)
 }
 
 #[cfg(test)]
@@ -338,9 +345,10 @@ mod tests {
     #[test]
     fn the_first_start_makes_a_key_that_stays() {
         let (_folder, path) = folder();
-        let first = current(&KeyRing::open(path.clone()).unwrap(), NOW);
+        let [made, found] = [(), ()].map(|()| KeyRing::open(path.clone()).unwrap());
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        assert_eq!(current(&KeyRing::open(path.clone()).unwrap(), NOW), first);
+        assert_eq!(current(&made, NOW), current(&found, NOW));
+        assert!(made.is_new() && !found.is_new());
         let entries = read(&path).unwrap().1;
         assert_eq!((entries.len(), entries[0].secret.len()), (1, 64));
     }

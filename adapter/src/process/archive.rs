@@ -186,9 +186,18 @@ fn nothing_before(position: Position) -> Bookmark {
 /// nothing; it is written anew.
 fn had_history(options: &AdapterOptions, log_id: [u8; 16]) -> bool {
     let name = lease_name(options);
+    any_had(options, log_id, |lease| lease == name)
+}
+
+/// The same, of this instance or any other.
+pub(super) fn any_had_history(options: &AdapterOptions, log_id: [u8; 16]) -> bool {
+    any_had(options, log_id, |lease| lease.starts_with(HISTORY_FOLDER))
+}
+
+fn any_had(options: &AdapterOptions, log_id: [u8; 16], is_of: impl Fn(&str) -> bool) -> bool {
     let held = leases(&options.data).unwrap_or_default();
     held.iter()
-        .any(|lease| lease.name == name && lease.log_id == log_id && lease.last.position.0 > 0)
+        .any(|lease| is_of(&lease.name) && lease.log_id == log_id && lease.last.position.0 > 0)
 }
 
 fn lease_name(options: &AdapterOptions) -> String {

@@ -3,11 +3,13 @@
 
 use super::*;
 use crate::system::process::{Process, eventually};
+use crate::system::venue::Part;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Sha256, Sha384};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::time::{SystemTime, UNIX_EPOCH};
+use touchline_protocol::log::lease::leases;
 
 /// Base64 of RFC 4648 §5, without padding.
 fn base64(bytes: &[u8]) -> String {
@@ -185,6 +187,46 @@ fn a_replaced_key_is_believed_and_a_revoked_one_is_not_while_the_adapter_runs() 
     let reply = ada.call("POST", LOGIN, &login("ada@example.org", PASSWORD)).ok();
     ada.token = Some(reply.text_at("token").to_owned());
     assert_eq!(ada.list(), []);
+}
+
+/// Starts the adapter anew without these files and folders, and with `engine` the engine, too.
+fn restart_without(venue: &mut Venue, gone: &[&str], engine: bool) {
+    venue.kill9(Part::Adapter);
+    if engine {
+        venue.kill9(Part::Engine);
+    }
+    for path in gone.iter().map(|name| venue.data().join(name)) {
+        let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        removed.expect("it is there");
+    }
+    if engine {
+        venue.start_engine();
+    }
+    venue.start_adapter();
+}
+
+/// Of a venue's first start nobody has a token. Of a copy without leases and histories somebody may.
+#[test]
+fn an_adapter_that_makes_keys_anew_says_that_older_tokens_are_not_believed() {
+    let mut venue = Venue::separate(&PATIENT);
+    let told = |line: &str| line.contains("token-keys.json") && line.contains("not believed");
+    let is_told =
+        |venue: &mut Venue| venue.part(Part::Adapter).lines().iter().any(|line| told(line));
+    let mut ada = Client::registered(&venue, "Ada", "ada@example.org");
+    assert!(!is_told(&mut venue), "at the first start");
+    let is_stored = || leases(venue.data()).is_ok_and(|all| all[0].last.position.0 > 0);
+    assert!(eventually(is_stored), "no history is written");
+    restart_without(&mut venue, &[], false);
+    assert!(!is_told(&mut venue), "the keys are there");
+    ada.http = Client::new(&venue).http;
+    assert_eq!(ada.list(), []);
+    let copied = ["token-keys.json", "leases", "history"];
+    for (gone, engine) in [(&copied[..1], false), (&copied, true)] {
+        restart_without(&mut venue, gone, engine);
+        venue.part(Part::Adapter).wait_for(0, "word of the keys", told);
+        ada.http = Client::new(&venue).http;
+        assert_eq!(ada.call("GET", JOBS, "").status, 401);
+    }
 }
 
 /// The first part of a client's token, which names the key.
