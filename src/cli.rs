@@ -45,7 +45,11 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Run engine and adapter, restart what dies, end both on Ctrl-C (the default)
+    /// Run engine and adapter, restart what dies, end both on Ctrl-C (the default). Exit code 1: they cannot
+    /// run, or the engine has not ended in order
+    ///
+    /// If the engine has died and is not back when the end comes, or has to be killed, what was acknowledged may
+    /// be in the live window alone: start and end the venue before its folder is copied.
     Up(UpArguments),
     /// Run the matching engine alone
     Engine(EngineArguments),

@@ -363,7 +363,9 @@ impl Supervisor {
                 Err(_) => {}
             }
         }
-        say!("ended");
+        if ended_well {
+            say!("ended");
+        }
         ended_well
     }
 }

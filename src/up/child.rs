@@ -62,6 +62,9 @@ pub(super) struct Child {
     process: Option<std::process::Child>,
     started: Instant,
     ready: bool,
+    /// That the last process which ended by itself has failed or was killed: what an end in order would have saved is
+    /// not saved until one that has come back ends in order.
+    has_died_badly: bool,
     restarts: u32,
     pause: Duration,
     restart_at: Option<Instant>,
@@ -83,6 +86,7 @@ impl Child {
             process: None,
             started: Instant::now(),
             ready: false,
+            has_died_badly: false,
             restarts: 0,
             pause: FIRST_PAUSE,
             restart_at: None,
@@ -191,6 +195,7 @@ impl Child {
     /// The child died: plans its restart, unless it would die again. Gives how it ended.
     pub(super) fn died(&mut self) -> Result<ExitStatus> {
         let status = self.reap()?;
+        self.has_died_badly = !status.success();
         if is_for_good(status) {
             self.tell_for_good();
             return Ok(status);
@@ -238,12 +243,25 @@ impl Child {
         }
     }
 
-    /// Asks the child to end and waits; kills it when it takes longer than `limit`. False if it did
-    /// not end well. One that is not ready yet may end by the signal itself: each step of a start may be
-    /// repeated.
+    /// Asks the child to end and waits; kills it when it takes longer than `limit`. False if it did not end well,
+    /// which is told of an engine.
     pub(super) fn end(&mut self, limit: Duration) -> Result<bool> {
+        let ended_well = self.end_process(limit)?;
+        if !ended_well && self.role == Role::Engine {
+            alert!(
+                "touchline: the engine has not ended in order: what was acknowledged may be in the live window alone, so \
+                 start and end the venue before its folder is copied"
+            );
+        }
+        Ok(ended_well)
+    }
+
+    /// One that is not ready yet may end by the signal itself: each step of a start may be repeated.
+    fn end_process(&mut self, limit: Duration) -> Result<bool> {
         self.restart_at = None;
-        let Some(mut process) = self.process.take() else { return Ok(true) };
+        // What an adapter has is on disk, or comes from the log again.
+        let is_owing = self.has_died_badly && self.role == Role::Engine;
+        let Some(mut process) = self.process.take() else { return Ok(!is_owing) };
         if let Some(pid) = i32::try_from(process.id()).ok().and_then(Pid::from_raw) {
             // It may just have ended by itself; the wait below tells.
             let _asked = kill_process(pid, Signal::TERM);
@@ -252,7 +270,7 @@ impl Child {
         while Instant::now() < deadline {
             if let Some(status) = process.try_wait()? {
                 let by_signal = status.signal() == Some(Signal::TERM.as_raw());
-                return Ok(status.success() || by_signal && !self.ready);
+                return Ok(status.success() || by_signal && !self.ready && !is_owing);
             }
             thread::sleep(END_STEP);
         }
@@ -272,12 +290,38 @@ fn lines(stream: impl Read) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::mpsc;
 
     #[test]
     fn of_one_that_was_killed_it_is_told_that_memory_may_be_short() {
         for (wait_status, is_memory) in [(9, true), (11, false), (1 << 8, false)] {
             let told = told(ExitStatus::from_raw(wait_status));
             assert_eq!(told.contains("want of memory"), is_memory, "{told}");
+        }
+    }
+    /// A process that runs on until a signal ends it, as one does that is still starting.
+    fn begin(child: &mut Child) {
+        child.process = Some(Command::new("sleep").arg("1000").spawn().unwrap());
+        child.ready = false;
+    }
+
+    #[test]
+    fn an_engine_that_died_and_is_not_back_has_not_ended_well() {
+        const LIMIT: Duration = Duration::from_secs(600);
+        for (role, is_well) in [(Role::Engine, false), (Role::Adapter, true)] {
+            let mut child = Child::new(role, Vec::new(), mpsc::channel().0);
+            assert!(child.end(LIMIT).unwrap(), "none was started");
+            begin(&mut child);
+            assert!(child.end(LIMIT).unwrap(), "a first start may be repeated");
+            begin(&mut child);
+            child.process.as_mut().unwrap().kill().unwrap();
+            child.died().unwrap();
+            assert_eq!(child.end(LIMIT).unwrap(), is_well, "{role} in the pause");
+            begin(&mut child);
+            assert_eq!(child.end(LIMIT).unwrap(), is_well, "{role} while it starts again");
+            child.process = Some(Command::new("true").spawn().unwrap());
+            child.died().unwrap();
+            assert!(child.end(LIMIT).unwrap(), "{role} that was back and has ended in order");
         }
     }
 }

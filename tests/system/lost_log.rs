@@ -52,6 +52,28 @@ fn an_engine_that_is_started_again_begins_no_other_venue() {
     assert!(venue.stop_up(Signal::TERM).success());
 }
 
+/// What it has acknowledged may lie in the live window alone, which is in no copy of the folder.
+#[test]
+fn an_end_while_a_killed_engine_is_not_back_is_no_end_in_order() {
+    let mut venue = Venue::up(&[]);
+    venue.a().place(SELL);
+    let [log, elsewhere] = [venue.data().join("log"), away(&venue)];
+    // Each start is refused from now on: the engine is not back before the end, whenever that comes.
+    fs::rename(&log, &elsewhere).expect("the log can be moved");
+    venue.kill9(Part::Engine);
+    let pause = |line: &str| line.contains("the engine died") && line.contains("restart in");
+    venue.supervisor().wait_for(0, "planned restart", pause);
+    let supervisor = venue.supervisor().pid();
+    send_signal(supervisor, Signal::TERM);
+    let told = |line: &str| line.contains("the engine has not ended in order");
+    venue.supervisor().wait_for(0, "line about the engine's end", told);
+    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(1));
+    fs::rename(&elsewhere, &log).expect("the log can be moved back");
+    venue.start_up();
+    assert_eq!(open_orders(&venue), 1);
+    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+}
+
 #[test]
 fn an_adapter_sends_nothing_to_the_engine_of_another_venue() {
     let mut venue = Venue::separate(&["--set", "adapter.deadline_ms=2000"]);
