@@ -29,6 +29,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use suspicion::Suspicion;
 use touchline_adapter::front::{FrontError, check_free};
+use touchline_adapter::has_adapter;
 use touchline_engine::pid_file::PidFile;
 use touchline_engine::{has_engine, has_log, last_engine};
 use touchline_protocol::causes::with_causes;
@@ -45,7 +46,8 @@ const LAST_LINES_MAX: Duration = Duration::from_secs(2);
 
 /// Longer than what a supervisor that was killed has left takes to end, if its disk is not very slow: the engine keeps
 /// the data folder until its log is closed, and for the six seconds at the most in which clients read what they are told
-/// last, and the adapter its address for the five in which it answers what it has begun.
+/// last, and the adapter its instance's name for the five in which it answers what it has begun, and until its history is
+/// written.
 const LAST_ONE_ENDS: Duration = Duration::from_secs(8);
 
 /// Pause between two looks whether they have ended.
@@ -86,7 +88,7 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
     }
     let (sender, notices) = channel();
     watch_signals(sender.clone())?;
-    if !await_last(arguments.front.http, data, &notices)? {
+    if !await_last(arguments.front.http, data, &settings.adapter.instance, &notices)? {
         say!("ended");
         return Ok(());
     }
@@ -111,7 +113,12 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
 /// Waits for what a supervisor that was killed has left, which ends by itself; false if told to end meanwhile. The
 /// adapter starts behind the engine, which has made the venue, or taken binary sessions, by then: so whether it can
 /// listen is asked first.
-fn await_last(address: SocketAddr, data: &Path, notices: &Receiver<Notice>) -> Result<bool> {
+fn await_last(
+    address: SocketAddr,
+    data: &Path,
+    instance: &str,
+    notices: &Receiver<Notice>,
+) -> Result<bool> {
     let is_new = !has_log(data)?;
     let last = Instant::now() + LAST_ONE_ENDS;
     let mut is_told = false;
@@ -123,6 +130,9 @@ fn await_last(address: SocketAddr, data: &Path, notices: &Receiver<Notice>) -> R
                 return Ok(true);
             }
             "the last engine".to_owned()
+        } else if !is_new && !is_over && has_adapter(data, instance) {
+            // One that somebody has started by hand is what the new one tells, when this has lasted.
+            "the last adapter".to_owned()
         } else {
             let Err(error) = check_free(address) else { return Ok(true) };
             let is_taken = matches!(&error, FrontError::Listen { source, .. } if source.kind() == ErrorKind::AddrInUse);

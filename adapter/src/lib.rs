@@ -32,4 +32,4 @@ pub mod status;
 pub mod timing;
 pub mod views;
 
-pub use process::{AdapterOptions, ClaimError, RunError, files_needed, run};
+pub use process::{AdapterOptions, ClaimError, RunError, files_needed, has_adapter, run};

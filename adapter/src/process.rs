@@ -48,7 +48,7 @@ use crate::views::Views;
 use crate::views::state::{Archive, RestoreError};
 use crate::views::tailer::{TailError, Tailer, Watermark};
 use claim::Claim;
-pub use claim::ClaimError;
+pub use claim::{ClaimError, has_adapter};
 pub use open_files::needed as files_needed;
 
 /// Name of the master key's file in the data folder.

@@ -421,9 +421,9 @@ fn a_later_start_that_cannot_listen_starts_no_engine() {
     assert!(!output.contains("engine:"), "{output}");
 }
 
-/// An adapter whose supervisor was killed keeps its address until it has answered what it has begun.
+/// An adapter whose supervisor was killed has its address until it has heard of that.
 #[test]
-fn a_later_start_waits_for_the_last_adapter_to_end() {
+fn a_later_start_waits_until_the_last_adapter_gives_up_its_address() {
     let mut venue = Venue::up(&[]);
     assert!(venue.stop_up(Signal::TERM).success());
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -440,6 +440,33 @@ fn a_later_start_waits_for_the_last_adapter_to_end() {
     assert!(told_to_end.wait_for_end().success());
     let mut process = start();
     drop(taken);
+    process.wait_for(0, "ready line", |line| line.trim() == "ready");
+    process.signal(Signal::TERM);
+    assert!(process.wait_for_end().success());
+}
+
+/// And its instance's name until it has answered what it has begun and its history is written.
+#[test]
+fn a_later_start_waits_for_the_last_adapter_to_end() {
+    let mut venue = Venue::up(&[]);
+    assert!(venue.stop_up(Signal::TERM).success());
+    // This process stands for that adapter.
+    let lock = File::open(venue.data().join("adapter-adapter.lock")).expect("it is there");
+    flock(&lock, FlockOperation::NonBlockingLockExclusive).expect("nobody has it");
+    let data = venue.data().to_str().expect("temporary folders have plain names");
+    let start = || {
+        let process = Process::start(&["up", "--data", data, "--http", "127.0.0.1:0"]);
+        let told = |line: &str| line == "waiting for the last adapter to end";
+        process.wait_for(0, "line that tells it", told);
+        process
+    };
+    // Who is told to end meanwhile ends as at any other time, and has started no engine.
+    let mut told_to_end = start();
+    told_to_end.signal(Signal::TERM);
+    assert!(told_to_end.wait_for_end().success());
+    assert!(!told_to_end.lines().iter().any(|line| line.starts_with("engine: ")));
+    let mut process = start();
+    drop(lock);
     process.wait_for(0, "ready line", |line| line.trim() == "ready");
     process.signal(Signal::TERM);
     assert!(process.wait_for_end().success());

@@ -20,7 +20,8 @@ use super::LOOK_AGAIN;
 use crate::config::INSTANCE;
 use crate::notice::alert;
 
-/// How long an adapter that may be ending is waited for: one whose supervisor was killed ends behind it.
+/// How long an adapter that may be ending is waited for. One whose supervisor was killed may take longer: the next
+/// supervisor waits for it before it starts anything ([`has_adapter`]).
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Why an instance name cannot be claimed.
@@ -56,11 +57,11 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// Locks `adapter-INSTANCE.lock` in the data folder, for which another one may be on its way out, and then writes the process id to
-    /// `adapter.pid`, or `adapter-INSTANCE.pid` for any but the default instance. That is for people: if it
-    /// cannot be written, on a full disk above all, it is told.
+    /// Locks `adapter-INSTANCE.lock` in the data folder, for which another one may be on its way out, and then writes
+    /// the process id to `adapter.pid`, or `adapter-INSTANCE.pid` for any but the default instance. That is for people:
+    /// if it cannot be written, on a full disk above all, it is told.
     pub(super) fn take(data: &Path, instance: &str) -> Result<Self, ClaimError> {
-        let path = data.join(format!("adapter-{instance}.lock"));
+        let path = lock_file(data, instance);
         // Who may open it may lock it, and so keep the adapter from starting.
         let mut how = OpenOptions::new();
         // Read, too: else the system says of a pipe that there is no such device. What may lie there is left as it is: it
@@ -100,6 +101,19 @@ impl Drop for Claim {
     }
 }
 
+/// Whether an adapter of this instance runs on the data folder, as far as this user can see. Beside none the lock is
+/// taken for a moment, as any number may have it at once and an adapter may not: the start of one waits for that.
+#[must_use]
+pub fn has_adapter(data: &Path, instance: &str) -> bool {
+    let Ok(lock) = regular_file::open(&lock_file(data, instance)) else { return false };
+    // Closing it lets go of it.
+    flock(&lock, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+}
+
+fn lock_file(data: &Path, instance: &str) -> PathBuf {
+    data.join(format!("adapter-{instance}.lock"))
+}
+
 fn pid_file_name(instance: &str) -> String {
     match instance {
         INSTANCE => "adapter.pid".to_owned(),
@@ -128,6 +142,17 @@ mod tests {
         drop(first);
         let _again = waiting.join().unwrap();
         assert_eq!(fs::read_to_string(&pid_file).unwrap(), format!("{}\n", std::process::id()));
+    }
+
+    #[test]
+    fn who_asks_whether_an_adapter_runs_is_told_of_its_instance_and_keeps_none_from_it() {
+        let data = tempfile::tempdir().unwrap();
+        assert!(!has_adapter(data.path(), "adapter"));
+        let claim = Claim::take(data.path(), "adapter").unwrap();
+        assert!(has_adapter(data.path(), "adapter") && !has_adapter(data.path(), "b"));
+        drop(claim);
+        assert!(!has_adapter(data.path(), "adapter"), "the file alone is none");
+        let _claim = Claim::take(data.path(), "adapter").unwrap();
     }
 
     #[test]
