@@ -21,7 +21,7 @@ use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -101,6 +101,8 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
         engine: Child::new(Role::Engine, engine_arguments(arguments, &kept), sender.clone()),
         adapter: Child::new(Role::Adapter, adapter_arguments(arguments, &kept), sender),
         suspicion: Suspicion::of(data.clone(), settings.adapter.instance.clone()),
+        data: data.clone(),
+        pid_file: None,
         notices,
     };
     let outcome = supervisor.run(arguments, &settings);
@@ -237,6 +239,8 @@ struct Supervisor {
     adapter: Child,
     /// That damage of its history ends the adapter.
     suspicion: Suspicion,
+    data: PathBuf,
+    pid_file: Option<PidFile>,
     notices: Receiver<Notice>,
 }
 
@@ -251,8 +255,7 @@ impl Supervisor {
         // What comes later was seen by nobody who could accept it.
         self.engine.remove_argument(ACCEPT_LOSS);
         self.engine.add_argument(MUST_EXIST.into());
-        // Now that the engine holds the data folder's lock: a second supervisor never touches the first one's.
-        let _pid_file = PidFile::write(arguments.data.data.join(PID_FILE));
+        self.write_pid_file();
         self.adapter.start()?;
         match self.await_first_start(Role::Adapter)? {
             FirstStart::Ready => {}
@@ -285,6 +288,14 @@ impl Supervisor {
                 Some(Notice::End) => return Ok(FirstStart::ToldToEnd),
                 Some(Notice::Line(from, line)) => {
                     self.child(from).line(&line);
+                    // A start may take long, and so may its end: that is to be known as this supervisor's, too.
+                    if self
+                        .engine
+                        .process_id()
+                        .is_some_and(|id| last_engine(&self.data) == Some(id))
+                    {
+                        self.write_pid_file();
+                    }
                     if from == role && self.child(role).is_ready() {
                         return Ok(FirstStart::Ready);
                     }
@@ -302,6 +313,11 @@ impl Supervisor {
             }
             self.restart_what_is_due();
         }
+    }
+
+    /// Called when the engine has taken the data folder's lock: a second supervisor never touches the first one's.
+    fn write_pid_file(&mut self) {
+        self.pid_file.get_or_insert_with(|| PidFile::write(self.data.join(PID_FILE)));
     }
 
     /// Serves until told to end.
@@ -352,6 +368,8 @@ impl Supervisor {
     /// Ends the adapter, then the engine: so what the adapter has in hand is still answered. False if
     /// one did not end well.
     fn end(&mut self) -> bool {
+        // While the engine holds the lock: behind it the file may be the next supervisor's.
+        self.pid_file = None;
         let mut ended_well = true;
         for child in [&mut self.adapter, &mut self.engine] {
             match child.end(END_LIMIT) {

@@ -172,6 +172,11 @@ impl Child {
         self.ready
     }
 
+    /// The id of its process, until that was waited for.
+    pub(super) fn process_id(&self) -> Option<u32> {
+        self.process.as_ref().map(std::process::Child::id)
+    }
+
     pub(super) fn replace_argument(&mut self, name: &str, value: &str) {
         if let Some(at) = self.arguments.iter().position(|argument| argument == name) {
             self.arguments[at + 1] = value.into();

@@ -609,6 +609,22 @@ fn an_engine_that_is_told_to_end_while_it_starts_takes_its_pid_file_with_it() {
     assert!(!file.exists(), "left behind");
 }
 
+/// An engine takes a while to be ready, and to end in the midst of that: if its supervisor is killed meanwhile, the next
+/// one is to know whose it was.
+#[test]
+fn a_supervisor_writes_its_process_id_before_its_engine_is_ready() {
+    let mut venue = Venue::up(&[]);
+    assert!(venue.stop_up(Signal::TERM).success());
+    // The first ends the start late, and the second has whoever writes there say so.
+    for name in ["engine.sock", "up.pid"] {
+        fs::create_dir(venue.data().join(name)).expect("the folder is ours");
+    }
+    let lines = Process::start(&borrowed(&venue.arguments("up", true))).into_lines();
+    let has = |wanted: &dyn Fn(&str) -> bool| lines.iter().any(|line| wanted(line));
+    assert!(!has(&|line| line.contains("engine ready")), "{lines:?}");
+    assert!(has(&|line| line.contains("cannot write") && line.contains("up.pid")), "{lines:?}");
+}
+
 #[test]
 fn up_is_the_default_command_and_its_folder_the_default_folder() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
