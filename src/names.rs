@@ -68,7 +68,7 @@ impl Names {
                 _ => None,
             });
             match (done, transaction.command()) {
-                // A kill ends with what it has cancelled, some transactions later at times.
+                // A kill ends with what it has ended, some transactions later at times.
                 (_, Ok(Command::KillAccount(kill))) => names.note_kill(kill),
                 (Some(number), Ok(command)) => names.note(command, number),
                 _ => {}

@@ -41,7 +41,7 @@ use touchline_protocol::units::{AccountId, AssetId, Position, Sequence};
 
 /// The behaviour version of a new venue. A venue that has a log keeps the version of its log until it
 /// is raised by a command.
-pub const RULES: u32 = 7;
+pub const RULES: u32 = 8;
 
 /// A line about a venue that follows older rules than this build knows.
 pub(crate) fn older_rules(followed: u32) -> Option<String> {

@@ -71,8 +71,8 @@ enum touchline_order_status {
     TOUCHLINE_ORDER_STATUS_NEW = 1, /* Accepted, nothing filled. */
     TOUCHLINE_ORDER_STATUS_PARTIALLY_FILLED = 2, /* Part filled, the rest alive. */
     TOUCHLINE_ORDER_STATUS_FILLED = 3, /* Completed. */
-    TOUCHLINE_ORDER_STATUS_CANCELED = 4, /* Cancelled by its owner, or for it: by the end of its session, a revoked key or the kill switch. */
-    TOUCHLINE_ORDER_STATUS_EXPIRED = 5, /* Ended by a rule of its type or by the venue. */
+    TOUCHLINE_ORDER_STATUS_CANCELED = 4, /* Cancelled by its owner, or for it: by the end of its session or a revoked key; by rules 2 to 7 also by the kill switch. */
+    TOUCHLINE_ORDER_STATUS_EXPIRED = 5, /* Ended by a rule of its type or by the venue, by rules 8 also by the kill switch. */
 };
 
 /* Symbol status (spot contract §2 Enumerations). */
@@ -665,7 +665,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_mass_cancel, symbol) == 48, "touchlin
 TOUCHLINE_ASSERT(offsetof(struct touchline_mass_cancel, scope) == 52, "touchline_mass_cancel.scope");
 TOUCHLINE_ASSERT(offsetof(struct touchline_mass_cancel, reserved) == 53, "touchline_mass_cancel.reserved");
 
-/* The kill switch of an account: it takes no more orders and all that it has open is cancelled; or, switched back, takes orders again. From an admin's session of either lane. */
+/* The kill switch of an account: it takes no more orders and all that it has open is ended (Expired; by rules 2 to 7 Canceled); or, switched back, takes orders again. From an admin's session of either lane. */
 struct touchline_kill_account {
     struct touchline_message_header header; /* SBE header. */
     struct touchline_command_header command; /* Who and when. */
@@ -933,7 +933,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_create_key, account) == 48, "touchlin
 TOUCHLINE_ASSERT(offsetof(struct touchline_create_key, permissions) == 52, "touchline_create_key.permissions");
 TOUCHLINE_ASSERT(offsetof(struct touchline_create_key, reserved) == 53, "touchline_create_key.reserved");
 
-/* Revokes an API key and ends its sessions. What sessions placed that asked for it (`LOGON_CANCEL_ON_DISCONNECT`) is cancelled; all else that was placed with the key stays open, for another key of the account, or `KillAccount`, to cancel. */
+/* Revokes an API key and ends its sessions. What sessions placed that asked for it (`LOGON_CANCEL_ON_DISCONNECT`) is cancelled; all else that was placed with the key stays open, for another key of the account to cancel, or `KillAccount` to end. */
 struct touchline_revoke_key {
     struct touchline_message_header header; /* SBE header. */
     struct touchline_command_header command; /* Who and when. */

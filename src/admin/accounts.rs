@@ -153,7 +153,7 @@ pub(super) fn kill(data: &Path, account: &str, killed: bool) -> Result<Report> {
         Answer::MassCanceled(canceled) => (canceled.orders, canceled.lists),
     };
     let text = if killed {
-        format!("account {account} is killed: {orders} orders were cancelled")
+        format!("account {account} is killed: {orders} orders were ended")
     } else {
         format!("account {account} is killed no more")
     };

@@ -71,7 +71,7 @@ pub(crate) enum AdminAction {
         #[arg(long, requires = "symbol", conflicts_with = "maker")]
         withdraw: bool,
     },
-    /// The kill switch: cancel all that an account has open, and take no more orders of it
+    /// The kill switch: end all that an account has open, and take no more orders of it
     Kill {
         /// Name or number of the account; '#7' is number 7
         account: String,

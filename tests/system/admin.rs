@@ -190,12 +190,22 @@ fn a_number_that_is_another_accounts_name_is_refused() {
 fn the_kill_switch_ends_all_that_is_open_and_refuses_what_comes() {
     let venue = Venue::up(&[]);
     let (mut a, mut b) = (venue.a(), venue.b());
-    let id = place(&mut a).ok().integer_at("orderId");
-    a.limit("ETHUSDT", "BUY", "1", "1000");
+    b.limit("ETHUSDT", "SELL", "1", "1000");
+    a.limit("ETHUSDT", "BUY", "2", "1000");
+    let stop = "symbol=BTCUSDT&side=SELL&type=STOP_LOSS&quantity=1&stopPrice=5000";
+    a.call("POST", "/api/v3/order", stop).ok();
+    let list = "symbol=ETHUSDT&side=SELL&quantity=1&price=1100&stopPrice=900";
+    a.call("POST", "/api/v3/order/oco", list).ok();
+    place(&mut a).ok();
     place(&mut b).ok();
     let killed = admin(&venue, &["kill", "A"]);
-    assert_eq!((killed.integer_at("orders"), killed.integer_at("lists")), (2, 0));
-    assert_eq!(a.order("BTCUSDT", id).text_at("status"), "CANCELED");
+    assert_eq!((killed.integer_at("orders"), killed.integer_at("lists")), (5, 1));
+    // CANCELED is what the user has cancelled.
+    for (symbol, count) in [("BTCUSDT", 2), ("ETHUSDT", 3)] {
+        let orders = a.call("GET", "/api/v3/allOrders", &format!("symbol={symbol}")).ok();
+        assert_eq!(orders.items().len(), count, "{symbol}");
+        assert!(orders.items().iter().all(|order| order.text_at("status") == "EXPIRED"));
+    }
     assert_eq!(a.call("GET", "/api/v3/openOrders", "").ok().items(), []);
     assert_eq!(place(&mut a).error(), disabled());
     assert_eq!(b.call("GET", "/api/v3/openOrders", "").ok().items().len(), 1);

@@ -53,7 +53,7 @@ fn the_state_is_what_the_venue_answers() {
     let after = state(&venue);
     assert!(line(&after, "account", 1).at("killed") == &Json::parse("true"));
     assert_eq!(line(&after, "symbol", 1).text_at("status"), "HALT");
-    assert_eq!(after[0].integer_at("openOrders"), 0, "a kill cancels all");
+    assert_eq!(after[0].integer_at("openOrders"), 0, "a kill ends all");
     let replayed = object(venue.data(), &["replay", "--json"]);
     assert_eq!(after[0].text_at("stateHash"), replayed.text_at("stateHash"));
 

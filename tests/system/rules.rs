@@ -161,7 +161,7 @@ fn a_venue_of_rules_1_stays_as_it_is_until_it_is_raised() {
     write_venue_of_rules_1(venue.data());
     venue.start_up();
     let told = venue.ready_line("engine: the venue follows rules version 1, ");
-    assert!(told.contains("knows up to 7: `touchline admin rules 2`"), "{told}");
+    assert!(told.contains("knows up to 8: `touchline admin rules 2`"), "{told}");
     let first = trade_and_rest(&venue, "20000");
     assert!(!limit_open_orders(&venue, 1), "rules 1 has no filters of the exchange");
     let (raised, output) = raise(&venue, "3");
@@ -176,7 +176,7 @@ fn a_venue_of_rules_1_stays_as_it_is_until_it_is_raised() {
     assert!(raised && output.contains("rules 2"), "{output}");
     for (version, why) in [("2", "once"), ("1", "there is no way back"), ("4", "one at a time")] {
         let (raised, output) = raise(&venue, version);
-        assert!(!raised && output.contains("one at a time, to 7 at the most"), "{why}: {output}");
+        assert!(!raised && output.contains("one at a time, to 8 at the most"), "{why}: {output}");
     }
     assert_eq!((venue.a().balances(), venue.b().balances()), balances);
     let second = trade_and_rest(&venue, "21000");
@@ -187,6 +187,7 @@ fn a_venue_of_rules_1_stays_as_it_is_until_it_is_raised() {
     assert!(raise(&venue, "5").0);
     assert!(raise(&venue, "6").0);
     assert!(raise(&venue, "7").0);
+    assert!(raise(&venue, "8").0);
     assert!(limit_open_orders(&venue, 2));
     assert_eq!(exchange_filters(&venue).len(), 1);
     let (_, code, message) = {
@@ -196,7 +197,7 @@ fn a_venue_of_rules_1_stays_as_it_is_until_it_is_raised() {
     assert_eq!((code, &*message), (-2010, "Filter failure: EXCHANGE_MAX_NUM_ORDERS"));
     assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
     venue.start_up();
-    assert_eq!(logged_rules(venue.data()), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(logged_rules(venue.data()), [1, 2, 3, 4, 5, 6, 7, 8]);
     for id in [first, second] {
         assert_eq!(venue.b().order("BTCUSDT", id).text_at("status"), "PARTIALLY_FILLED");
     }
@@ -274,7 +275,7 @@ fn a_new_venue_takes_every_filter_and_order_type() {
     fs::write(&path, FULL).expect("the folder is ours");
     let path = path.to_str().expect("temporary folders have plain names");
     let mut venue = Venue::up(&["--config", path]);
-    assert_eq!(logged_rules(venue.data()), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(logged_rules(venue.data()), [1, 2, 3, 4, 5, 6, 7, 8]);
     let kind = |filter: &Json| filter.text_at("filterType").to_owned();
     let of_exchange: Vec<_> = exchange_filters(&venue).iter().map(kind).collect();
     assert_eq!(of_exchange, ["EXCHANGE_MAX_NUM_ORDERS", "EXCHANGE_MAX_NUM_ALGO_ORDERS"]);

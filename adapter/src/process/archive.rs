@@ -229,11 +229,11 @@ mod tests {
 
     #[test]
     fn a_store_behind_rules_that_only_a_newer_build_knows_is_not_given_up() {
-        let newer = FoldError::Rules { found: 8, known: 7 };
+        let newer = FoldError::Rules { found: 9, known: 8 };
         let Err(refused) = useless(newer.into()) else { panic!("it would be made anew") };
         assert_eq!(
             refused.to_string(),
-            "the history store: the venue follows rules version 8, this build knows up to 7: use a newer build"
+            "the history store: the venue follows rules version 9, this build knows up to 8: use a newer build"
         );
         assert!(matches!(
             useless(FoldError::ListNotOpen(OrderListId(3)).into()),

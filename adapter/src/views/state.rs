@@ -30,7 +30,7 @@ pub use saved::{Archive, RestoreError};
 
 /// The highest behaviour version that this build folds. A later one may move money or quantity in
 /// ways that these events do not tell it.
-pub const RULES_KNOWN: u32 = 7;
+pub const RULES_KNOWN: u32 = 8;
 
 /// Everything that the views know.
 #[derive(Debug, Clone)]

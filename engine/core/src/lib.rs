@@ -73,7 +73,7 @@ use touchline_protocol::message::command::Limits;
 use touchline_protocol::units::Sequence;
 
 /// The highest rules version that this build knows.
-pub const RULES_MAX: u32 = 7;
+pub const RULES_MAX: u32 = 8;
 
 /// The first rules version that has records.
 pub const RECORD_RULES: u32 = 2;

@@ -130,9 +130,10 @@ wire_enum! {
         PartiallyFilled = 2,
         /// Completed.
         Filled = 3,
-        /// Cancelled by its owner, or for it: by the end of its session, a revoked key or the kill switch.
+        /// Cancelled by its owner, or for it: by the end of its session or a revoked key; by rules 2 to 7 also by the
+        /// kill switch.
         Canceled = 4,
-        /// Ended by a rule of its type or by the venue.
+        /// Ended by a rule of its type or by the venue, by rules 8 also by the kill switch.
         Expired = 5,
     }
 }

@@ -97,9 +97,9 @@ impl Core {
     }
 
     /// The kill switch. It overtakes pending work: from now on the account places nothing, an order of
-    /// it that is taking goes no further, and its open orders are cancelled before anything else but the
-    /// orders that are taking already. A kill of an account whose orders are still being cancelled by
-    /// an earlier one has nothing to add, and says so at once.
+    /// it that is taking goes no further, and its open orders are ended before anything else but the
+    /// orders that are taking already. A kill of an account whose orders are still being ended by an
+    /// earlier one has nothing to add, and says so at once.
     pub(super) fn kill_account(
         &mut self,
         context: &Context,
@@ -238,6 +238,8 @@ impl Core {
     ) -> bool {
         let status = match sweep.whose {
             Whose::Everybody => OrderStatus::Expired,
+            // No user can send a kill: it is the venue that ends these.
+            Whose::Killed(_) if self.rules >= 8 => OrderStatus::Expired,
             _ => OrderStatus::Canceled,
         };
         let mut behind = sweep.place;

@@ -98,7 +98,7 @@ impl Writer<'_, '_> {
     pub(super) fn definition(&mut self) -> Vec<u64> {
         let command = self.operator();
         match self.source.below(9) {
-            0 => words(&SetRules { command, rules: self.number(7), ..Default::default() }),
+            0 => words(&SetRules { command, rules: self.number(8), ..Default::default() }),
             1 | 2 => words(&SetLimits { command, limits: self.limits(), ..Default::default() }),
             3 => {
                 let (name, precision) = (self.name(), self.number(9) as u8);

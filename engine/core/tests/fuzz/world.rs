@@ -164,6 +164,7 @@ pub(crate) fn world(source: &mut Source<'_>) -> Subject {
         12 => 4,
         11 => 5,
         10 => 6,
+        9 => 7,
         _ => RULES_MAX,
     };
     for rules in 1..=rules {

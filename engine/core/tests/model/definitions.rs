@@ -19,7 +19,7 @@ fn done(id: u64) -> Outcome {
 
 impl Model {
     pub(crate) fn set_rules(&mut self, m: &SetRules) -> Outcome {
-        check(m.rules == self.rules + 1 && m.rules <= 7, Why::LimitOutOfRange)?;
+        check(m.rules == self.rules + 1 && m.rules <= 8, Why::LimitOutOfRange)?;
         self.rules = m.rules;
         // Averages begin with rules 2; the last price is known from before.
         if m.rules == 2 {

@@ -67,7 +67,7 @@ fn oldest() -> Aim {
 
 #[track_caller]
 fn reaches(what: &str, steps: &[Step]) -> Census {
-    let census = play(7, steps);
+    let census = play(8, steps);
     assert!(census.seen.contains_key(what), "{what}: {:#?}", census.seen);
     census
 }
@@ -281,7 +281,7 @@ fn a_session_ends_with_its_own_orders() {
 /// What a stop has locked is exactly what the book asks for, and nothing else is free.
 #[test]
 fn a_stop_is_paid_to_the_last_unit() {
-    let mut world = World::new(7);
+    let mut world = World::new(8);
     world.step(&Step::New(Wish { kind: STOP_LOSS, ..gtc(BOB, true, 1, 1) }));
     let (account, asset) = (AccountId(2), AssetId(1));
     let amount = world.model.free(account.0, asset.0) as i64;

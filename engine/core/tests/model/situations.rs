@@ -124,7 +124,7 @@ pub(crate) fn steps_in_sweeps() -> impl Strategy<Value = Step> {
         4 => (0..5usize).prop_map(|who| Step::Logon { who, cancelling: true }),
         4 => (0..3u32).prop_map(|symbol| Step::Status { symbol, status: 2 }),
         1 => Just(Step::VenueFilters { orders: 0, algos: 0 }),
-        1 => (6..12u8).prop_map(|what| Step::Define { what }),
+        1 => (6..13u8).prop_map(|what| Step::Define { what }),
     ];
     let hastily = |step: BoxedStrategy<Step>| {
         prop_oneof![
@@ -241,7 +241,7 @@ pub(crate) fn steps_over_hours() -> impl Strategy<Value = Step> {
         3 => Just(Step::RunPending),
         2 => (1..5u32).prop_map(|account| Step::Kill { account, killed: 0 }),
         2 => Just(Step::VenueFilters { orders: 0, algos: 0 }),
-        1 => (6..12u8).prop_map(|what| Step::Define { what }),
+        1 => (6..13u8).prop_map(|what| Step::Define { what }),
         5 => Union::new_weighted(changes()),
     ]
 }

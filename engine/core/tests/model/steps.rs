@@ -336,7 +336,7 @@ pub(crate) fn passing() -> impl Strategy<Value = Step> {
         4 => Just(Step::RunPending),
         12 => prop_oneof![4 => Just(1), 4 => 1..2_000_000_000u64, 1 => 1..90_000_000_000u64]
             .prop_map(|ns| Step::Pass { ns }),
-        1 => (0..12u8).prop_map(|what| Step::Define { what }),
+        1 => (0..13u8).prop_map(|what| Step::Define { what }),
         1 => (0..5usize, any::<bool>()).prop_map(
             |(who, cancelling)| Step::Logon { who, cancelling }),
         1 => (0..5usize).prop_map(|who| Step::Disconnect { who }),

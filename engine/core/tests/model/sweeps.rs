@@ -119,9 +119,12 @@ impl Model {
         steps: &mut u32,
         events: &mut Vec<Owned>,
     ) -> Option<Sweep> {
-        let status = match sweep.whose {
-            Whose::Everybody => OrderStatus::Expired,
-            _ => OrderStatus::Canceled,
+        // The sweeps that a key's revocation starts are urgent, too, and are about sessions.
+        let kills = sweep.urgent && matches!(sweep.whose, Whose::Account(_));
+        let status = if sweep.whose == Whose::Everybody || kills && self.rules > 7 {
+            OrderStatus::Expired
+        } else {
+            OrderStatus::Canceled
         };
         let mut changed = BTreeSet::new();
         while *steps > 0

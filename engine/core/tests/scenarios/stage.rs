@@ -46,7 +46,7 @@ impl Stage {
         Self {
             venue: Venue::new(),
             names,
-            rules: 7,
+            rules: 8,
             limits: roomy(),
             is_set_up: false,
             in_a_hurry: false,

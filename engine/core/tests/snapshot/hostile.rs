@@ -13,8 +13,8 @@ pub(crate) fn samples() -> Vec<Vec<u8>> {
     let mut missing: Vec<u32> = (VENUE..=END).collect();
     let mut samples = Vec::new();
     for seed in 0.. {
-        let mut world = World::new(7);
-        for step in case(7, seed) {
+        let mut world = World::new(8);
+        for step in case(8, seed) {
             world.step(&step);
             let bytes = write(&world.venue.core);
             let found = sections(&bytes);
@@ -113,7 +113,7 @@ fn read_forged(bytes: &mut [u8], end: &Range<usize>) -> Result<Core, SnapshotErr
 
 #[test]
 fn sections_of_another_version_order_or_number_are_named() {
-    let world = World::new(7);
+    let world = World::new(8);
     let good = write(&world.venue.core);
     let (_, venue, _) = sections(&good)[0].clone();
     let with = |at: usize, value: u8| {
@@ -125,7 +125,7 @@ fn sections_of_another_version_order_or_number_are_named() {
     assert_eq!(with(0, 2), SnapshotError::Section { found: 2, expected: VENUE });
     assert_eq!(with(4, 9), SnapshotError::Version { section: VENUE, found: 9 });
     assert_eq!(with(8, 2), SnapshotError::Count { section: VENUE, found: 2, most: 1 });
-    assert_eq!(with(16, 8), SnapshotError::Rules { found: 8 });
+    assert_eq!(with(16, 9), SnapshotError::Rules { found: 9 });
     let mut bytes = good.clone();
     let (_, end, _) = sections(&good).pop().unwrap();
     bytes[end.start + 8] = 0;

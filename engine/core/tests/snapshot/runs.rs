@@ -110,8 +110,13 @@ fn goes_on_as_if_nothing_had_been_by_rules_6() {
 
 #[test]
 fn goes_on_as_if_nothing_had_been_by_rules_7() {
+    run(7, variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS) / 8);
+}
+
+#[test]
+fn goes_on_as_if_nothing_had_been_by_rules_8() {
     let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
-    let seen = run(7, commands);
+    let seen = run(8, commands);
     if commands >= COMMANDS {
         for section in records::VENUE..=records::END {
             assert!(seen.get(&section).is_some_and(|&count| count > 0), "{section}: {seen:?}");
@@ -123,7 +128,7 @@ fn goes_on_as_if_nothing_had_been_by_rules_7() {
 #[test]
 fn goes_on_as_if_nothing_had_been_among_own_orders() {
     let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
-    for rules in 2..=7 {
+    for rules in 2..=8 {
         run_of(rules, commands / 8, |seed| case_of(steps_among_own_orders(), seed));
     }
 }
@@ -132,7 +137,7 @@ fn goes_on_as_if_nothing_had_been_among_own_orders() {
 #[test]
 fn goes_on_as_if_nothing_had_been_in_halts() {
     let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
-    for rules in [4, 5, 7] {
+    for rules in [4, 5, 8] {
         run_of(rules, commands / 8, |seed| case_of(steps_in_halts(), seed));
     }
 }
@@ -141,7 +146,7 @@ fn goes_on_as_if_nothing_had_been_in_halts() {
 #[test]
 fn goes_on_as_if_nothing_had_been_in_sweeps() {
     let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
-    for rules in [2, 4, 5, 7] {
+    for rules in [2, 4, 5, 7, 8] {
         run_of(rules, commands / 8, |seed| case_of(steps_in_sweeps(), seed));
     }
 }
@@ -150,7 +155,7 @@ fn goes_on_as_if_nothing_had_been_in_sweeps() {
 #[test]
 fn goes_on_as_if_nothing_had_been_at_edges() {
     let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
-    for rules in [2, 7] {
+    for rules in [2, 8] {
         run_of(rules, commands / 16, |seed| case_of(steps_of_extremes(), seed));
         run_of(rules, commands / 16, |seed| case_of(steps_over_hours(), seed));
     }

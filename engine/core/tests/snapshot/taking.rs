@@ -148,7 +148,7 @@ fn a_market_buy_pays_for_what_is_there() {
 #[test]
 fn a_market_buy_goes_as_far_as_its_lock_pays() {
     let mut venue = world();
-    for rules in 3..=7 {
+    for rules in 3..=8 {
         venue.must(&SetRules { rules, ..Default::default() });
     }
     for (key, price) in [(ANN, 10), (BOB, 11), (BOB, 20)] {

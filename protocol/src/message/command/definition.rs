@@ -464,7 +464,7 @@ message! {
 message! {
     /// Revokes an API key and ends its sessions. What sessions placed that asked for it
     /// (`LOGON_CANCEL_ON_DISCONNECT`) is cancelled; all else that was placed with the key stays open, for another key of
-    /// the account, or `KillAccount`, to cancel.
+    /// the account to cancel, or `KillAccount` to end.
     RevokeKey, template 49, 56 bytes {
         /// SBE header.
         0 header: MessageHeader,

@@ -275,8 +275,8 @@ message! {
 }
 
 message! {
-    /// The kill switch of an account: it takes no more orders and all that it has open is cancelled; or,
-    /// switched back, takes orders again. From an admin's session of either lane.
+    /// The kill switch of an account: it takes no more orders and all that it has open is ended (Expired;
+    /// by rules 2 to 7 Canceled); or, switched back, takes orders again. From an admin's session of either lane.
     KillAccount, template 11, 56 bytes {
         /// SBE header.
         0 header: MessageHeader,
