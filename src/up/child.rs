@@ -304,6 +304,7 @@ mod tests {
             assert_eq!(told.contains("want of memory"), is_memory, "{told}");
         }
     }
+
     /// A process that runs on until a signal ends it, as one does that is still starting.
     fn begin(child: &mut Child) {
         child.process = Some(Command::new("sleep").arg("1000").spawn().unwrap());
