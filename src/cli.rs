@@ -49,7 +49,7 @@ pub(crate) enum Command {
     /// run, or the engine has not ended in order
     ///
     /// If the engine has died and is not back when the end comes, or has to be killed, what was acknowledged may
-    /// be in the live window alone: start and end the venue before its folder is copied.
+    /// be in the live window alone: start the venue, wait for `ready`, and end it before its folder is copied.
     Up(UpArguments),
     /// Run the matching engine alone
     Engine(EngineArguments),

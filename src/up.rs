@@ -368,8 +368,6 @@ impl Supervisor {
     /// Ends the adapter, then the engine: so what the adapter has in hand is still answered. False if
     /// one did not end well.
     fn end(&mut self) -> bool {
-        // While the engine holds the lock: behind it the file may be the next supervisor's.
-        self.pid_file = None;
         let mut ended_well = true;
         for child in [&mut self.adapter, &mut self.engine] {
             match child.end(END_LIMIT) {

@@ -32,8 +32,13 @@ impl PidFile {
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        // A file that is gone already needs no removing.
-        let _gone = fs::remove_file(&self.0);
+        // Behind the lock it may be another's by now.
+        let own = std::process::id().to_string();
+        if regular_file::read_bounded(&self.0, own.len()).is_ok_and(|found| found == own.as_bytes())
+        {
+            // A file that is gone already needs no removing.
+            let _gone = fs::remove_file(&self.0);
+        }
     }
 }
 
@@ -53,5 +58,17 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), std::process::id().to_string());
         drop(file);
         assert!(!path.exists() && other.exists());
+    }
+
+    #[test]
+    fn one_that_another_process_has_written_since_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("up.pid");
+        for others in ["1", &format!("{}0", std::process::id())] {
+            let file = PidFile::write(path.clone());
+            fs::write(&path, others).unwrap();
+            drop(file);
+            assert_eq!(fs::read_to_string(&path).unwrap(), others);
+        }
     }
 }

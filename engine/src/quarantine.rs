@@ -75,8 +75,8 @@ impl Quarantine {
             self.senders.push(sender);
         }
         format!(
-            "commands of its sender, session {session} by key {key}, are refused until this file is moved away and \
-             the engine started again"
+            "commands of its sender, session {session} by key {key} (if that is an adapter, of every adapter by that \
+             key), are refused until this file is moved away and the engine started again"
         )
     }
 

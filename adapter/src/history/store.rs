@@ -429,7 +429,10 @@ impl Store {
         if format != Some(identity.format) {
             self.meta.put(writing, IDENTITY, bytemuck::bytes_of(&identity))?;
         }
-        if format.is_some_and(|format| format < FORMAT_SEALED) {
+        // What says of itself how old it is has no checksum: a store that is sealed is not sealed twice.
+        let reached = self.meta.get(writing, REACHED)?;
+        let is_sealed = reached.is_some_and(|bytes| unseal(META, REACHED, bytes).is_ok());
+        if format.is_some_and(|format| format < FORMAT_SEALED) && !is_sealed {
             self.seal_state(writing)?;
         }
         Ok(())
@@ -557,7 +560,10 @@ impl StoreReader {
     pub(super) fn last_group<R: Row>(&self) -> Result<Option<u64>, HistoryError> {
         let table = table_of::<R>(&self.history)?;
         let last = table.last(&self.reading).map_err(HistoryError::from);
-        let group = |(key, _)| Ok(read_key(R::TABLE, key)?.group);
+        let group = |(key, row)| {
+            let _row: R = read_row(key, row)?;
+            Ok(read_key(R::TABLE, key)?.group)
+        };
         self.damage.note(last.and_then(|last| last.map(group).transpose()))
     }
 

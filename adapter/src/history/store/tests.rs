@@ -235,8 +235,8 @@ fn what_has_changed_in_a_row_of_any_table_is_damage() {
         }
         writing.commit().unwrap();
     };
-    let history = store.history.iter().map(|(_, table)| (*table, 2));
-    for (table, ways) in history.chain(store.state.map(|table| (table, 1))) {
+    let history = store.history.iter().map(|&(name, table)| (name, table, 2));
+    for (name, table, ways) in history.chain(store.state.map(|table| ("", table, 1))) {
         let row = {
             let reading = store.env.read_txn().unwrap();
             table.get(&reading, &Key { group: 3, id: 5 }.bytes()).unwrap().unwrap().to_owned()
@@ -254,10 +254,34 @@ fn what_has_changed_in_a_row_of_any_table_is_damage() {
         put(table, 5, None);
         put(table, 6, Some(&row));
         assert_eq!(faults(&store).len(), 1, "a row in the place of another");
+        let last = store.reader().unwrap().last_group::<NameRow>();
+        assert_eq!(last.is_err(), name == NameRow::TABLE);
         put(table, 6, None);
         put(table, 5, Some(&row));
         assert_eq!(faults(&store).len(), 0);
     }
+}
+
+/// By which what is sound would be taken for what an older build has left.
+#[test]
+fn a_bit_that_has_changed_in_the_format_changes_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let identity = Identity::of([7; 16]);
+    let open = || Store::open(folder.path(), identity).unwrap();
+    let reached = Reached { position: 4096, end: 8192, ..Reached::default() };
+    let mut state = StateRows::default();
+    state.put(StateTable::Books, Key { group: 3, id: 5 }, b"what the views hold");
+    open().0.commit(&Batch { state, reached, ..Batch::default() }).unwrap();
+    for format in [5, 6] {
+        let (store, found) = open();
+        assert_eq!(found, Some(reached));
+        assert_eq!(faults(&store).len(), 0);
+        let mut writing = store.env.write_txn().unwrap();
+        let older = Identity { format, ..identity };
+        store.meta.put(&mut writing, IDENTITY, bytemuck::bytes_of(&older)).unwrap();
+        writing.commit().unwrap();
+    }
+    assert_eq!(open().0.identity().unwrap(), bytemuck::bytes_of(&identity));
 }
 
 #[test]

@@ -252,7 +252,7 @@ fn run_by_rules<S: Strategy<Value = Step>>(
 }
 
 /// Older rules, and mostly the newest.
-const BY_RULES: [(u32, u64); 5] = [(2, 8), (4, 8), (5, 8), (7, 8), (8, 2)];
+const BY_RULES: [(u32, u64); 6] = [(2, 8), (4, 8), (5, 8), (6, 8), (7, 8), (8, 2)];
 
 #[test]
 fn agrees_with_the_model_in_sweeps() {
