@@ -289,10 +289,10 @@ impl Supervisor {
                 Some(Notice::Line(from, line)) => {
                     self.child(from).line(&line);
                     // A start may take long, and so may its end: that is to be known as this supervisor's, too.
-                    if self
-                        .engine
-                        .process_id()
-                        .is_some_and(|id| last_engine(&self.data) == Some(id))
+                    let engine = self.engine.process_id();
+                    if self.pid_file.is_none()
+                        && engine.is_some()
+                        && last_engine(&self.data) == engine
                     {
                         self.write_pid_file();
                     }

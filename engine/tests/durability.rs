@@ -9,6 +9,8 @@
 
 #[path = "../../tests/support/patience.rs"]
 mod patience;
+#[path = "../../tests/support/split_mix.rs"]
+mod split_mix;
 
 mod durability {
     mod crash;

@@ -4,6 +4,10 @@
 //! `TOUCHLINE_CASES` says how many inputs there are, `TOUCHLINE_SEED` repeats a single one.
 #![allow(dead_code, reason = "no test executable uses all of it")]
 
+#[path = "split_mix.rs"]
+mod split_mix;
+
+use split_mix::SplitMix64;
 use std::hash::{BuildHasher, RandomState};
 
 /// A whole number from the environment.
@@ -16,15 +20,16 @@ pub(crate) fn chosen_seed() -> Option<u64> {
     variable("TOUCHLINE_SEED")
 }
 
-/// SplitMix64.
-pub(crate) struct Random(pub(crate) u64);
+/// What inputs are made of.
+pub(crate) struct Random(SplitMix64);
 
 impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(SplitMix64(seed))
+    }
+
     pub(crate) fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.word()
     }
 
     /// A number below `limit`, which is not 0.
@@ -67,7 +72,7 @@ pub(crate) fn inputs(usual: u64, mut run: impl FnMut(&mut Random)) -> bool {
     };
     let mut seed = Seed::first();
     for _ in 0..cases {
-        run(&mut Random(seed.0));
+        run(&mut Random::new(seed.0));
         seed.next();
     }
     cases >= usual

@@ -12,6 +12,7 @@ use touchline_protocol::units::{AccountId, SymbolId};
 
 use super::breaks::BreakRow;
 use super::candles::{Candle, Tier};
+use super::sealed;
 
 /// Bytes of a key in the store.
 pub(crate) const KEY_BYTES: usize = 16;
@@ -259,8 +260,7 @@ impl Rows {
 macro_rules! tables {
     ($($row:ty: $table:ident $(or $read:path)?),* $(,)?) => {
         $(
-            // By which a row of an older build, which has no checksum behind it, is told from one that has.
-            const _: () = assert!(size_of::<$row>().is_multiple_of(size_of::<u64>()));
+            const _: () = assert!(size_of::<$row>().is_multiple_of(sealed::UNIT));
 
             impl Row for $row {
                 const TABLE: &'static str = stringify!($table);

@@ -7,9 +7,17 @@
 use super::rows::Key;
 use super::store::HistoryError;
 
-/// Bytes of the checksum, the lowest first. Rows of the history are whole words without it, which tells those that have
-/// it from those that an older build wrote.
+/// Bytes of the checksum, the lowest first.
 pub(super) const BYTES: usize = size_of::<u32>();
+
+/// Rows of the history are multiples of so many bytes without it, which tells those that have it from those that an
+/// older build wrote.
+pub(super) const UNIT: usize = 2 * BYTES;
+
+/// Whether a row of the history has a checksum.
+pub(super) const fn is_sealed(bytes: &[u8]) -> bool {
+    bytes.len() % UNIT == BYTES
+}
 
 /// crc32c of all that the row is found by and says.
 fn checksum(table: &str, key: &[u8], row: &[u8]) -> u32 {

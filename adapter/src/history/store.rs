@@ -27,7 +27,7 @@ use super::reader::{Direction, Layer};
 use super::rows::{
     KEY_BYTES, Key, ListRow, NameRow, OrderRow, OrderTradeRow, Row, Rows, SideRow, TradeRow,
 };
-use super::sealed::{self, Sealer, unseal};
+use super::sealed::{Sealer, is_sealed, unseal};
 use crate::views::looking;
 
 /// Raised whenever a row or a key changes its form: a store of another version is made anew, unless this
@@ -429,10 +429,7 @@ impl Store {
         if format != Some(identity.format) {
             self.meta.put(writing, IDENTITY, bytemuck::bytes_of(&identity))?;
         }
-        // What says of itself how old it is has no checksum: a store that is sealed is not sealed twice.
-        let reached = self.meta.get(writing, REACHED)?;
-        let is_sealed = reached.is_some_and(|bytes| unseal(META, REACHED, bytes).is_ok());
-        if format.is_some_and(|format| format < FORMAT_SEALED) && !is_sealed {
+        if format.is_some_and(|format| format < FORMAT_SEALED) {
             self.seal_state(writing)?;
         }
         Ok(())
@@ -440,12 +437,16 @@ impl Store {
 
     /// Seals what an older build wrote of the state, and how far that goes.
     fn seal_state(&self, writing: &mut RwTxn<'_>) -> Result<(), HistoryError> {
+        let reached = self.meta.get(writing, REACHED)?.map(<[u8]>::to_owned);
+        if reached.as_ref().is_some_and(|bytes| unseal(META, REACHED, bytes).is_ok()) {
+            // The format has no checksum: it alone has changed.
+            return Ok(());
+        }
         let mut sealer = Sealer::default();
         for table in StateTable::ALL {
             let seal = |key: &[u8], row: &[u8]| sealer.seal(table.name(), key, row).to_owned();
             rewrite(writing, self.state[table as usize], seal)?;
         }
-        let reached = self.meta.get(writing, REACHED)?.map(<[u8]>::to_owned);
         if let Some(reached) = reached {
             self.meta.put(writing, REACHED, sealer.seal(META, REACHED, &reached))?;
         }
@@ -602,8 +603,7 @@ fn read_key(table: &'static str, bytes: &[u8]) -> Result<Key, HistoryError> {
 }
 
 fn read_row<R: Row>(key: &[u8], bytes: &[u8]) -> Result<R, HistoryError> {
-    let is_sealed = bytes.len() % align_of::<u64>() == sealed::BYTES;
-    let row = if is_sealed { unseal(R::TABLE, key, bytes)? } else { bytes };
+    let row = if is_sealed(bytes) { unseal(R::TABLE, key, bytes)? } else { bytes };
     R::read(row).ok_or(HistoryError::Row { table: R::TABLE, bytes: bytes.len() })
 }
 
@@ -629,7 +629,9 @@ impl Store {
         identity[0] = 4;
         let mut writing = self.env.write_txn()?;
         for table in self.history.iter().map(|(_, table)| *table).chain(self.state) {
-            rewrite(&mut writing, table, |_, row| row[..row.len() - sealed::BYTES].to_owned())?;
+            rewrite(&mut writing, table, |_, row| {
+                row[..row.len() - super::sealed::BYTES].to_owned()
+            })?;
         }
         let sides = table_of::<SideRow>(&self.history)?;
         rewrite(&mut writing, sides, |_, row| row[..16].to_owned())?;

@@ -55,7 +55,7 @@ fn whatever_the_bytes_say_the_venue_is_sound() {
     let mut line = COMMANDS_PER_LINE;
     let mut seed = Seed::first();
     while all.commands < commands {
-        add(&mut all, play(&input(&mut Random(seed.0))));
+        add(&mut all, play(&input(&mut Random::new(seed.0))));
         if chosen_seed().is_some() {
             return;
         }

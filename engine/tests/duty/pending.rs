@@ -28,6 +28,14 @@ fn place_makers(venue: &mut Venue, maker: &mut Client) {
     assert_eq!(maker.count_answers(), MAKERS);
 }
 
+/// Has an aggressor begin on makers that are there, for all of them and `more`; gives its sequence.
+fn begin_aggressor(venue: &mut Venue, taker: &mut Client, more: i64) -> u64 {
+    let aggressor = taker.send(limit(0, Side::Buy, 100, MAKERS as i64 + more));
+    venue.duty.turn();
+    assert!(venue.duty.core().pending_head().is_some(), "it is done in one turn");
+    aggressor
+}
+
 /// Checks the replies to the aggressor; gives the position behind its last part.
 fn check_aggressor(client: &Client, sequence: u64, replies: &[Reply]) -> u64 {
     assert_eq!(names(replies), "ATT+TT+TT+TR");
@@ -53,9 +61,7 @@ fn an_order_in_parts_is_answered_once_and_commands_sent_meanwhile_come_after_it(
     let mut third = venue.trader("third", 3);
     let mut admin = venue.cold("admin", Role::Admin);
     place_makers(&mut venue, &mut maker);
-    let aggressor = taker.send(limit(0, Side::Buy, 100, MAKERS as i64));
-    venue.duty.turn();
-    assert!(venue.duty.core().pending_head().is_some(), "it is done in one turn");
+    let aggressor = begin_aggressor(&mut venue, &mut taker, 0);
     let open = venue.duty.core().open_orders(SymbolId(0), Side::Sell).last().unwrap().order_id;
     maker.send(CancelOrder { symbol: SymbolId(0), order_id: open, ..Default::default() });
     third.send(limit(0, Side::Buy, 100, 1));
@@ -103,9 +109,7 @@ fn an_order_in_parts_counts_as_decided_from_its_first_part_on() {
     let mut taker = venue.trader("taker", 1);
     place_makers(&mut venue, &mut maker);
     let before = taker.sequence();
-    let aggressor = taker.send(limit(0, Side::Buy, 100, MAKERS as i64));
-    venue.duty.turn();
-    assert!(venue.duty.core().pending_head().is_some(), "it is done in one turn");
+    let aggressor = begin_aggressor(&mut venue, &mut taker, 0);
     let told = taker.read();
     assert!(!told.is_empty() && !told.iter().any(Reply::is_terminal), "{}", names(&told));
     let again = venue.trader("taker", 1);
@@ -148,8 +152,7 @@ fn an_order_in_parts_is_open_for_who_asks_for_the_state() {
     let account = AccountId(1);
     taker.send(limit(0, Side::Buy, 50, 1));
     venue.settle();
-    taker.send(limit(0, Side::Buy, 100, MAKERS as i64 + 1));
-    venue.duty.turn();
+    begin_aggressor(&mut venue, &mut taker, 1);
     let whole = 100_000_000;
     let (orders, locked, end) = state(&mut venue, &taker, account);
     let found: Vec<_> = orders

@@ -18,4 +18,6 @@ mod reader;
 mod round_trip;
 #[path = "../../../tests/support/skipped.rs"]
 mod skipped;
+#[path = "../../../tests/support/split_mix.rs"]
+mod split_mix;
 mod support;

@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use crate::split_mix::SplitMix64;
 use touchline_engine::{
     log::{
         Environment, Log, LogOptions, WindowPlace, open_in,
@@ -137,18 +138,15 @@ impl Replayed for Model {
 }
 
 /// Repeatable randomness (SplitMix64).
-pub(crate) struct Random(u64);
+pub(crate) struct Random(SplitMix64);
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64(seed))
     }
 
     pub(crate) fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.word()
     }
 
     pub(crate) fn below(&mut self, bound: u64) -> u64 {

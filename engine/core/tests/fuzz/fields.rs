@@ -70,7 +70,7 @@ fn sound_commands() -> BTreeMap<&'static str, Vec<u64>> {
     // which has no field of its own, most others would not be.
     let wanted = Command::TEMPLATES.len() - 2;
     let mut found = BTreeMap::new();
-    let mut random = Random(0);
+    let mut random = Random::new(0);
     let mut subject = prepared();
     for _ in 0..200_000 {
         if found.len() == wanted {
