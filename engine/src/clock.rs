@@ -94,27 +94,40 @@ pub enum ClockError {
     },
 }
 
+/// The last engine time before a start, ns since the epoch; 0 where there was none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LastTime {
+    /// Of the log's last frame, which may be later than its last transaction.
+    pub log_ns: u64,
+    /// What the last engine has shown beside its log. Nothing checks it, so it counts only where real time is not more
+    /// than [`BEHIND_MAX_NS`] behind it.
+    pub shown_ns: u64,
+}
+
 impl<T: TimeSource> Clock<T> {
-    /// Starts engine time at real time, or just behind the log's last time where that is later.
+    /// Starts engine time at real time, or just behind the last time where that is later.
     ///
     /// # Errors
     /// If real time is more than 5 s behind the log's last time, unless `allow_behind`; if that is behind
     /// [`LAST_NS_MAX`].
-    pub fn start(source: T, log_last_ns: u64, allow_behind: bool) -> Result<Self, ClockError> {
-        if log_last_ns > LAST_NS_MAX {
-            return Err(ClockError::Beyond { last_ns: log_last_ns });
+    pub fn start(source: T, last: LastTime, allow_behind: bool) -> Result<Self, ClockError> {
+        let LastTime { log_ns, shown_ns } = last;
+        if log_ns > LAST_NS_MAX {
+            return Err(ClockError::Beyond { last_ns: log_ns });
         }
         let real = source.real_ns();
-        let behind = log_last_ns.saturating_sub(real);
+        let behind = log_ns.saturating_sub(real);
         if behind > BEHIND_MAX_NS && !allow_behind {
             return Err(ClockError::Behind { behind_ms: behind / 1_000_000 });
         }
-        let begin = real.max(log_last_ns + 1);
+        let is_believed = shown_ns.saturating_sub(real) <= BEHIND_MAX_NS;
+        let last_ns = if is_believed { log_ns.max(shown_ns) } else { log_ns };
+        let begin = real.max(last_ns + 1);
         let monotonic = source.monotonic_ns();
         Ok(Self {
             source,
             offset_ns: begin.saturating_sub(monotonic),
-            last_ns: log_last_ns,
+            last_ns,
             next_check_ns: monotonic + NS_PER_SECOND,
             stepped: false,
         })
@@ -175,16 +188,36 @@ mod tests {
         }
     }
 
+    const fn of_log(log_ns: u64) -> LastTime {
+        LastTime { log_ns, shown_ns: 0 }
+    }
+
     #[test]
     fn starts_behind_the_log_and_refuses_a_clock_far_behind_it() {
         let fake = Fake { monotonic: Cell::new(50), real: Cell::new(10 * NS_PER_SECOND) };
         let last = 12 * NS_PER_SECOND;
-        let mut clock = Clock::start(&fake, last, false).unwrap();
+        let mut clock = Clock::start(&fake, of_log(last), false).unwrap();
         assert!(clock.now().0 > last);
         let far = 16 * NS_PER_SECOND;
         let behind = ClockError::Behind { behind_ms: 6000 };
-        assert_eq!(Clock::start(&fake, far, false).unwrap_err(), behind);
-        assert!(Clock::start(&fake, far, true).unwrap().now().0 > far);
+        assert_eq!(Clock::start(&fake, of_log(far), false).unwrap_err(), behind);
+        assert!(Clock::start(&fake, of_log(far), true).unwrap().now().0 > far);
+    }
+
+    #[test]
+    fn goes_on_behind_what_was_shown_unless_that_is_far_ahead() {
+        let real = 10 * NS_PER_SECOND;
+        let fake = Fake { monotonic: Cell::new(50), real: Cell::new(real) };
+        let begin = |shown_ns| {
+            let last = LastTime { log_ns: 9 * NS_PER_SECOND, shown_ns };
+            Clock::start(&fake, last, false).unwrap().now().0
+        };
+        assert_eq!(begin(0), real);
+        let furthest = real + BEHIND_MAX_NS;
+        assert_eq!(begin(furthest), furthest + 1);
+        for nobody_has_shown in [furthest + 1, LAST_NS_MAX, u64::MAX] {
+            assert_eq!(begin(nobody_has_shown), real);
+        }
     }
 
     #[test]
@@ -192,11 +225,11 @@ mod tests {
         let fake = Fake { monotonic: Cell::new(50), real: Cell::new(10 * NS_PER_SECOND) };
         for last_ns in [LAST_NS_MAX + 1, u64::MAX] {
             for allow_behind in [false, true] {
-                let refused = Clock::start(&fake, last_ns, allow_behind).unwrap_err();
+                let refused = Clock::start(&fake, of_log(last_ns), allow_behind).unwrap_err();
                 assert_eq!(refused, ClockError::Beyond { last_ns });
             }
         }
-        let mut clock = Clock::start(&fake, LAST_NS_MAX, true).unwrap();
+        let mut clock = Clock::start(&fake, of_log(LAST_NS_MAX), true).unwrap();
         fake.pass(NS_PER_SECOND);
         assert!(clock.now().0 > LAST_NS_MAX);
     }
@@ -204,7 +237,7 @@ mod tests {
     #[test]
     fn slews_and_never_goes_back() {
         let fake = Fake { monotonic: Cell::new(0), real: Cell::new(100 * NS_PER_SECOND) };
-        let mut clock = Clock::start(&fake, 0, false).unwrap();
+        let mut clock = Clock::start(&fake, LastTime::default(), false).unwrap();
         let mut last = clock.now().0;
         fake.real.set(fake.real.get() - 2_000_000);
         for _ in 0..100 {
@@ -219,7 +252,7 @@ mod tests {
     #[test]
     fn a_step_is_announced_once_and_not_followed() {
         let fake = Fake { monotonic: Cell::new(0), real: Cell::new(100 * NS_PER_SECOND) };
-        let mut clock = Clock::start(&fake, 0, false).unwrap();
+        let mut clock = Clock::start(&fake, LastTime::default(), false).unwrap();
         fake.real.set(50 * NS_PER_SECOND);
         fake.pass(NS_PER_SECOND);
         let (now, notice) = clock.now();

@@ -1,6 +1,6 @@
 //! The life of the engine process: start, serve, end.
 
-use crate::clock::{Clock, SystemTime};
+use crate::clock::{Clock, LastTime, SystemTime};
 use crate::config::{ConfigError, EngineConfig, FeedFollow, WindowPlace, limit_key, no_memory};
 use crate::cores;
 use crate::duty::{Duty, DutyOptions, OwnCommandError};
@@ -219,8 +219,10 @@ struct Running {
 /// start is to find it so. Only a duty thread that the system does not give takes the log along.
 fn start(options: &EngineOptions, log: Log, venue: Venue, links: Links) -> Result<Running> {
     let Log { writer, keeper, report, .. } = log;
-    let last_time_ns = venue.core.last_time_ns();
-    let clock = match Clock::start(SystemTime, last_time_ns, options.allow_clock_behind) {
+    // The last frame may be later than the last transaction, and a snapshot later than all frames that are left.
+    let log_ns = report.last_time_ns.max(venue.core.last_time_ns());
+    let last = LastTime { log_ns, shown_ns: report.last_alive_ns };
+    let clock = match Clock::start(SystemTime, last, options.allow_clock_behind) {
         Ok(clock) => clock,
         Err(error) => return Err(refuse(writer, error.into())),
     };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use touchline_core::Core;
-use touchline_engine::clock::{Clock, SystemTime};
+use touchline_engine::clock::{Clock, LastTime, SystemTime};
 use touchline_engine::config::{EngineConfig, LogSection};
 use touchline_engine::duty::{Duty, DutyOptions};
 use touchline_engine::feed::{self, FeedDesk, FeedHandle, FeedOptions};
@@ -108,7 +108,7 @@ impl Venue {
         let mut duty = Duty::new(DutyOptions {
             core: Core::new(),
             writer: log.writer,
-            clock: Clock::start(SystemTime, 0, false)?,
+            clock: Clock::start(SystemTime, LastTime::default(), false)?,
             mail: Arc::clone(&mail),
             streams: rings.duty,
             stop: Arc::new(AtomicBool::new(false)),

@@ -1,7 +1,7 @@
 //! A duty thread of an empty venue, or of a defined one, as the tests of this crate have it: over a log that they open.
 
 use super::{Duty, DutyOptions};
-use crate::clock::{Clock, SystemTime};
+use crate::clock::{Clock, LastTime, SystemTime};
 use crate::config::{EngineConfig, EngineSection};
 use crate::gateway::{self, Mail};
 use crate::genesis::Genesis;
@@ -17,7 +17,7 @@ pub(crate) fn empty(writer: LogWriter, settings: EngineSection) -> (Duty, Arc<Ma
     let duty = Duty::new(DutyOptions {
         core: Core::new(),
         writer,
-        clock: Clock::start(SystemTime, 0, false).unwrap(),
+        clock: Clock::start(SystemTime, LastTime::default(), false).unwrap(),
         mail: Arc::clone(&mail),
         streams: rings.duty,
         stop: Arc::default(),

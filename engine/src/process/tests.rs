@@ -50,7 +50,8 @@ fn a_definition_that_is_larger_than_the_window_is_logged() {
     let mut core = Core::new();
     let (log, defined) = open_log(&options, &mut core, 1).expect("a new log");
     let Log { writer, keeper, control, .. } = log;
-    let clock = Clock::start(SystemTime, 0, false).expect("a new log has no time");
+    let clock =
+        Clock::start(SystemTime, LastTime::default(), false).expect("a new log has no time");
     let mut duty = duty(&options, core, writer, clock);
     define_venue(&mut duty, &genesis, defined).expect("there is room for one after the other");
     begin(&mut duty, &options.config, Incarnation(1), None).expect("it has begun");
@@ -130,7 +131,8 @@ fn a_start_tells_for_how_long_no_engine_ran() {
     let genesis = Genesis::new(&options.config).expect("a sound definition");
     let mut core = Core::new();
     let (log, _) = open_log(&options, &mut core, 1).expect("a new log");
-    let clock = Clock::start(SystemTime, 0, false).expect("a new log has no time");
+    let clock =
+        Clock::start(SystemTime, LastTime::default(), false).expect("a new log has no time");
     let mut duty = duty(&options, core, log.writer, clock);
     let first = genesis.remaining(Sequence(0)).next().expect("it is not empty");
     duty.first_command(first).expect("there is room");
@@ -147,7 +149,8 @@ fn a_start_tells_for_how_long_no_engine_ran() {
     let (log, _) = open_log(&options, &mut core, 1).expect("the log is in order");
     let StartReport { last_alive_ns, incarnation, .. } = log.report;
     let now_ns = last_alive_ns + 3_600_001 * NS_PER_MS - 1;
-    let clock = Clock::start(SystemTime, now_ns, true).expect("it begins there");
+    let clock = Clock::start(SystemTime, LastTime { log_ns: now_ns, shown_ns: 0 }, true)
+        .expect("it begins there");
     let mut duty = self::duty(&options, core, log.writer, clock);
     begin(&mut duty, &options.config, incarnation, Some(last_alive_ns..now_ns))
         .expect("it has begun");
@@ -194,7 +197,8 @@ fn a_start_before_the_time_of_the_log_closes_it() {
     let mut core = Core::new();
     let (log, _) = open_log(&options, &mut core, 1).expect("the log is in order");
     let ahead = core.last_time_ns() + 3_600_000_000_000;
-    let clock = Clock::start(SystemTime, ahead, true).expect("it begins there");
+    let clock = Clock::start(SystemTime, LastTime { log_ns: ahead, shown_ns: 0 }, true)
+        .expect("it begins there");
     let mut duty = duty(&options, core, log.writer, clock);
     begin(&mut duty, &options.config, log.report.incarnation, None).expect("it has begun");
     duty.into_log().close().expect("the disk is in order");
@@ -207,6 +211,25 @@ fn a_start_before_the_time_of_the_log_closes_it() {
         let error = outcome.err().expect("the clock is behind").to_string();
         assert!(error.contains("--allow-clock-behind"), "{error}");
     }
+}
+
+/// The last sign of life of an engine that had nothing to do is the time of the log's last frame.
+#[test]
+fn a_start_before_the_end_of_an_idle_engine_is_refused() {
+    crate::patience::watch();
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = options(&folder, 1, "");
+    start_once(&options).1.and_then(Running::join).expect("it starts");
+    let mut core = Core::new();
+    let (log, _) = open_log(&options, &mut core, 1).expect("the log is in order");
+    log.control.set_heartbeat(core.last_time_ns() + 3_600_000_000_000);
+    log.writer.close().expect("the disk is in order");
+    log.keeper.stop();
+    drop(log.control);
+    let (report, outcome) = start_once(&options);
+    assert!(report.clean);
+    let error = outcome.err().expect("the clock is behind").to_string();
+    assert!(error.contains("--allow-clock-behind"), "{error}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use touchline_core::Core;
-use touchline_engine::clock::{Clock, SystemTime};
+use touchline_engine::clock::{Clock, LastTime, SystemTime};
 use touchline_engine::config::EngineConfig;
 use touchline_engine::duty::{Duty, DutyOptions};
 use touchline_engine::gateway::{self, Mail};
@@ -58,7 +58,7 @@ impl DutyBench {
         let mut duty = Duty::new(DutyOptions {
             core,
             writer,
-            clock: Clock::start(SystemTime, 0, false).unwrap(),
+            clock: Clock::start(SystemTime, LastTime::default(), false).unwrap(),
             mail: Arc::clone(&mail),
             streams: rings.duty,
             stop: Arc::clone(stop),
