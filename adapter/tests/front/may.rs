@@ -154,13 +154,14 @@ fn a_taken_port_is_refused() {
 }
 
 /// Rows of the README and what shows each.
-const ROWS: [(&str, fn()); 16] = [
+const ROWS: [(&str, fn()); 17] = [
     ("more than 16 header fields", fields),
     ("a head that is not proper HTTP", malformed),
     ("a chunked body", chunked),
     ("a Content-Length that is not one number, or a body that is too long", lengths),
     ("a target that is no path", targets),
     ("HEAD", head),
+    ("an answer 204, such as to OPTIONS", no_content),
     ("HTTP/1.0, or `Connection: close`", kept_open),
     ("`Expect: 100-continue`", expect),
     ("a client that stops sending before it has its answer", half_closed),
@@ -272,6 +273,13 @@ fn head() {
     assert_eq!((answer.status, answer.header("content-length")), (200, Some("0")));
     client.send(get("/a"));
     assert_eq!(client.answer().body, "GET /a q= h=- b=");
+}
+
+fn no_content() {
+    for (site, length) in [(defaults(), None), (may(), Some("0"))] {
+        let answer = site.ask(get("/no-content"));
+        assert_eq!((answer.status, answer.header("content-length")), (204, length));
+    }
 }
 
 fn kept_open() {
