@@ -123,7 +123,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (key, price, fills) = (KeyId(key.parse()?), price.parse::<i64>()?, fills.parse()?);
     let mut secret = String::new();
     stdin().read_line(&mut secret)?;
-    let name = Name::new("market-maker")
+    // Two programs with one name would throw each other out.
+    let name = Name::new(&format!("market-maker-{}", symbol.0))
         .ok_or("a session's name has 31 characters of ASCII at the most")?;
     let mut options = ClientOptions::new(endpoint, Role::Trader, Lane::Hot, name);
     options.key = Some((key, secret.trim().to_owned().into()));
@@ -148,7 +149,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 maker.withdraw()?;
                 maker.quote()?;
             }
-            Some(Told::Notice(_)) => {}
+            Some(Told::Notice(notice)) => println!("{notice:?}"),
             None => {
                 // Once, and not for each attempt.
                 let away = maker.client.why_away().map(ToString::to_string).unwrap_or_default();

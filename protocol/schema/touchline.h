@@ -286,7 +286,7 @@ struct touchline_name {
 #define TOUCHLINE_KEY_ALL 31 /* Every kind. */
 #define TOUCHLINE_RECORD_BYTES_MAX 1024 /* Most bytes that a record carries. */
 #define TOUCHLINE_RECORD_BLOCK_BYTES 60 /* Bytes that a block of `SetRecordLimits` holds, of a record's unique key and of what it carries. */
-#define TOUCHLINE_LOGON_CANCEL_ON_DISCONNECT 1 /* Cancel the session's orders when its connection ends. */
+#define TOUCHLINE_LOGON_CANCEL_ON_DISCONNECT 1 /* Cancel the session's orders when its connection ends, or when it is replaced by a newer one. Behind a crash of the engine they stay for `engine.reconnect_seconds` from the start on, 10 s by default; then they are cancelled, unless the session has logged on by then, with this flag or without. Over a stream a client that stands still ends its connection by its silence; over shared memory only the end of its process does, or of its socket. */
 #define TOUCHLINE_LOGON_ACCOUNT_EVENTS 2 /* Tell the session what happens to all orders of its account, whoever placed them. */
 #define TOUCHLINE_LOGON_BRIEF 4 /* In a Hello, never in a logon: replies to a `NewOrder` come without its `OrderAccepted`. */
 #define TOUCHLINE_LOGON_TERSE 8 /* In a Hello, never in a logon: as `LOGON_BRIEF`, and an `OrderOpened`, `OrderClosed` or `OrderFilled` says what needs no more. */
@@ -1733,7 +1733,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_replay_request, reserved) == 24, "tou
 struct touchline_replay_end {
     struct touchline_message_header header; /* SBE header. */
     uint64_t correlation; /* Of the request. */
-    uint64_t position; /* Up to where the log was read. */
+    uint64_t position; /* Up to where the log was read; with `TooOld` and `Unknown` nothing of it was, whatever stands here. */
     uint64_t oldest; /* The lowest position that can be asked for, above 0 where the log's beginning was removed; 0 too when it is not known. (Older engines do not tell it where all is `Complete`.) */
     uint8_t status; /* `ReplayStatus`. */
     uint8_t reserved[7]; /* Zero. */

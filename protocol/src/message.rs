@@ -96,6 +96,7 @@ macro_rules! message {
             $( $(#[$field_doc:meta])* $offset:literal $field:ident : $type:ty ),* $(,)?
         }
         reserved { $($reserved:ident),* } texts { $($text:ident),* }
+        $(default { $($default:ident: $value:expr),* })?
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug, bytemuck::Pod, bytemuck::Zeroable)]
@@ -138,10 +139,12 @@ macro_rules! message {
         }
 
         impl Default for $name {
-            /// All fields zero but the header.
+            /// All fields zero but the header and, in `CancelOrderList`, `MassCancel` and `KillAccount`, the field of
+            /// which a zero would name list 0, symbol 0, or the contrary of a kill.
             fn default() -> Self {
                 let mut made: Self = bytemuck::Zeroable::zeroed();
                 made.header = $crate::message::MessageHeader::of::<Self>();
+                $($( made.$default = $value; )*)?
                 made
             }
         }

@@ -340,3 +340,11 @@ fn every_message_has_an_example_that_decodes() {
     assert_eq!(handshakes().len(), Handshake::TEMPLATES.len());
     assert_eq!(streams().len(), Stream::TEMPLATES.len());
 }
+
+/// A panic button whose other fields are left out does what its name says.
+#[test]
+fn what_ends_orders_ends_no_others_and_all_of_them_where_nothing_is_said() {
+    assert_eq!(KillAccount::default().killed, 1);
+    assert_eq!(MassCancel::default().symbol, SymbolId(EVERY));
+    assert_eq!(CancelOrderList::default().order_list_id, OrderListId::NONE);
+}

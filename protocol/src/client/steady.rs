@@ -49,6 +49,10 @@ struct Undecided {
 
 /// A session that is opened again whenever its connection is lost.
 ///
+/// So it is when another program logs on under the session's name: over a stream
+/// [`Notice::Closed`](super::Notice::Closed) says `Replaced` then, over shared memory nothing does. Two programs with one
+/// name throw each other out again and again; who is told so and has not started the other on purpose gives up.
+///
 /// It makes up for no event that did not fit: where the event of a [`Reply`] is a
 /// [`Gap`](crate::message::event::Gap), events of the transactions behind its `from` up to the reply's position are
 /// missing, and only the log has them. The caller that needs them, over a stream, does this:
@@ -72,6 +76,8 @@ pub struct SteadyClient {
     client: Option<Client>,
     undecided: VecDeque<Undecided>,
     last_sequence: Sequence,
+    /// The engine has said that it has accepted the session's commands up to here.
+    accepted_to: Sequence,
     /// Why nothing more leaves over this connection: told once what has come over it is.
     send_fault: Option<SendError>,
     /// Every event up to here was delivered, or lies in a gap that a [`Back::Returned`] has named. More of the last
@@ -118,6 +124,7 @@ impl SteadyClient {
             client: None,
             undecided: VecDeque::new(),
             last_sequence: Sequence(0),
+            accepted_to: Sequence(0),
             send_fault: None,
             told_to: None,
             missed: Vec::new(),
@@ -239,7 +246,7 @@ impl SteadyClient {
     }
 
     /// The log does not have what was seen last ([`ConnectError::HistoryLost`]), and the caller knows:
-    /// the next attempt goes on with what the log has. It must be the same log all the same: to another venue
+    /// the next attempt goes on with what the log has, from the last sequence of the session that this one names. It must be the same log all the same: to another venue
     /// ([`ConnectError::OtherLog`]) another client goes.
     ///
     /// What was missed before is named no more, nor is a `Gap` looked at that came before.
@@ -247,7 +254,7 @@ impl SteadyClient {
         (self.options.last_seen, self.told_to) = (None, None);
         self.missed.clear();
         self.gap = None;
-        self.caught_up_to = Position(0);
+        (self.caught_up_to, self.accepted_to) = (Position(0), Sequence(0));
     }
 
     /// The caller knows all up to a position, by a replay, from the log or by the account's state: what was
@@ -419,6 +426,10 @@ impl SteadyClient {
             if let Some(index) = found {
                 self.undecided.remove(index);
             }
+            // What was refused, or only checked, leaves the session's last sequence as it is.
+            if !matches!(reply.event.event(), Ok(Event::Rejected(_) | Event::OrderValid(_))) {
+                self.accepted_to = self.accepted_to.max(sequence);
+            }
         }
     }
 
@@ -439,6 +450,7 @@ impl SteadyClient {
             // Another venue at the same place knows nothing of what was sent to this one.
             self.options.log_id.get_or_insert(welcome.log_id);
             self.told_to = Some(welcome.position);
+            self.accepted_to = welcome.last_sequence;
         }
     }
 
@@ -446,7 +458,7 @@ impl SteadyClient {
         if Instant::now() < self.try_at {
             return Ok(None);
         }
-        match Client::connect(&self.options) {
+        match self.connect_again() {
             Ok(client) => {
                 let decided_to = client.welcome().last_sequence;
                 self.miss(client.welcome().position);
@@ -471,6 +483,16 @@ impl SteadyClient {
                 Ok(None)
             }
         }
+    }
+
+    /// A log that is an older copy, and has grown since to where the lost one was, has incarnation and position that were
+    /// seen, but not the session's commands.
+    fn connect_again(&self) -> Result<Client, ConnectError> {
+        let client = Client::connect(&self.options)?;
+        if client.welcome().last_sequence < self.accepted_to {
+            return Err(ConnectError::HistoryLost { position: Position(0) });
+        }
+        Ok(client)
     }
 
     /// What was not told before this position, that of a Welcome, was missed.

@@ -75,7 +75,7 @@ message! {
         0 header: MessageHeader,
         /// Of the request.
         8 correlation: u64,
-        /// Up to where the log was read.
+        /// Up to where the log was read; with `TooOld` and `Unknown` nothing of it was, whatever stands here.
         16 position: Position,
         /// The lowest position that can be asked for, above 0 where the log's beginning was removed; 0 too when it
         /// is not known. (Older engines do not tell it where all is `Complete`.)

@@ -14,7 +14,8 @@ pub enum Back {
     Returned {
         /// Sequences of commands that had left and whose outcome is to be looked up: accepted if the log has
         /// events under them, else rejected. If another has used the session under its name meanwhile the
-        /// sequence may be one of its commands, and only the correlation tells whose the events are.
+        /// sequence may be one of its commands, and only the log itself tells whose, by the command's correlation: a
+        /// replay has the request's.
         decided: Vec<Sequence>,
         /// How many commands that had left over an earlier connection are sent again.
         resent: usize,

@@ -233,6 +233,7 @@ message! {
         104 cancel_client_order_id: ClientOrderId,
     }
     reserved { reserved } texts { list_client_order_id, cancel_client_order_id }
+    default { order_list_id: OrderListId::NONE }
 }
 
 message! {
@@ -272,6 +273,7 @@ message! {
         53 reserved: [u8; 3],
     }
     reserved { reserved } texts {}
+    default { symbol: SymbolId(EVERY) }
 }
 
 message! {
@@ -290,4 +292,5 @@ message! {
         53 reserved: [u8; 3],
     }
     reserved { reserved } texts {}
+    default { killed: 1 }
 }

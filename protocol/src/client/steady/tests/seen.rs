@@ -1,7 +1,9 @@
 //! What a client knows of what it was told, and when it dials again.
 
 use super::*;
-use crate::message::event::{ENVELOPE_REPLAYED, ENVELOPE_TERMINAL};
+use crate::message::event::{
+    ENVELOPE_REPLAYED, ENVELOPE_TERMINAL, OrderResult, OrderValid, Rejected,
+};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
@@ -102,6 +104,42 @@ fn the_first_connection_numbers_on_from_what_the_engine_has() {
     let mut client = SteadyClient::connect(client.options).unwrap();
     let _socket = join(engine, "the engine");
     assert_eq!(client.send(&mut NewOrder::default()), Ok(Sequence(8)));
+}
+
+#[test]
+fn a_log_without_what_was_accepted_has_lost_it_wherever_it_ends() {
+    let (tcp, mut client) = lost_and_patient();
+    let welcome = |last| Welcome {
+        last_sequence: Sequence(last),
+        position: Position(4096),
+        ..Default::default()
+    };
+    let envelope = |sequence| Envelope {
+        sequence: Sequence(sequence),
+        flags: ENVELOPE_TERMINAL,
+        ..Default::default()
+    };
+    back_beside((&tcp, &mut client), &welcome(3), |client, _| {
+        see(client, envelope(4), &OrderResult::default());
+        see(client, envelope(5), &Rejected::default());
+        see(client, envelope(6), &OrderValid::default());
+    });
+    // What was refused, and what was only checked, was not accepted.
+    back_beside((&tcp, &mut client), &welcome(4), |_, _| {});
+    for _ in 0..2 {
+        client.lose(ReceiveError::Disconnected.into(), Instant::now());
+        client.try_at = Instant::now();
+        let told = thread::scope(|scope| {
+            scope.spawn(|| say(&tcp, bytemuck::bytes_of(&welcome(3))));
+            client.poll()
+        });
+        let lost = matches!(told, Err(ConnectError::HistoryLost { position: Position(0) }));
+        assert!(lost && client.connection().is_none(), "{told:?}");
+    }
+    client.accept_history_loss();
+    client.try_at = Instant::now();
+    back_beside((&tcp, &mut client), &welcome(3), |_, _| {});
+    assert_eq!(client.last_seen().map(|(_, position)| position), Some(Position(4096)));
 }
 
 #[test]
