@@ -225,7 +225,8 @@ pub(crate) enum LogAction {
     /// What cannot be rebuilt any more: states before the oldest snapshot (`replay`, `dump`, `diff`), and
     /// whatever reads the log from its beginning. The REST adapter goes on from its own history, which
     /// cannot be made anew then if it is lost. What a reader holds by a lease is kept, as the adapter holds
-    /// what its history does not have yet; other readers are not known, so --yes is required.
+    /// what its history does not have yet; other readers are not known, so --yes is required. All of the log is
+    /// kept while there is no history, or one that a start could not go on with, and why is said.
     Prune(PruneArguments),
 }
 
@@ -250,6 +251,10 @@ pub(crate) struct PruneArguments {
     /// Remove it: a reader without a lease that still reads those segments is not asked
     #[arg(long)]
     pub(crate) yes: bool,
+    /// Go by leases alone, for a venue that no adapter is to serve any more: a history that is gone, of no use or
+    /// not made yet can then never be made
+    #[arg(long)]
+    pub(crate) without_history: bool,
 }
 
 #[derive(Args, Debug, Clone)]

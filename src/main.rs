@@ -3,6 +3,7 @@
 mod admin;
 mod cli;
 mod doctor;
+mod histories;
 mod log;
 mod names;
 mod notice;

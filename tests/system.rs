@@ -55,6 +55,7 @@ mod system {
     mod order_lists;
     mod orders;
     mod process;
+    mod prune;
     mod public_data;
     mod quarantine;
     mod random;

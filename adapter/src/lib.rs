@@ -32,4 +32,7 @@ pub mod status;
 pub mod timing;
 pub mod views;
 
-pub use process::{AdapterOptions, ClaimError, RunError, files_needed, has_adapter, run};
+pub use process::{
+    AdapterOptions, ClaimError, KeptHistory, RunError, any_had_history, files_needed, has_adapter,
+    instance_of_lease, kept_history, lease_of_instance, run,
+};

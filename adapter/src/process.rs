@@ -3,6 +3,7 @@
 
 mod archive;
 mod claim;
+mod kept;
 mod open_files;
 
 use crate::notice::alert;
@@ -47,8 +48,10 @@ use crate::status::Sources;
 use crate::views::Views;
 use crate::views::state::{Archive, RestoreError};
 use crate::views::tailer::{TailError, Tailer, Watermark};
+pub use archive::any_had_history;
 use claim::Claim;
 pub use claim::{ClaimError, has_adapter};
+pub use kept::{KeptHistory, instance_of_lease, kept_history, lease_of_instance};
 pub use open_files::needed as files_needed;
 
 /// Name of the master key's file in the data folder.
@@ -449,7 +452,7 @@ fn token_keys(options: &AdapterOptions, reader: &LogReader) -> Result<KeyRing, K
     let path = options.data.join(keys::FILE_NAME);
     let ring = KeyRing::open(path.clone())?;
     let is_first_engine = reader.incarnation().is_none_or(|incarnation| incarnation.0 <= 1);
-    if ring.is_new() && (!is_first_engine || archive::any_had_history(options, reader.log_id())) {
+    if ring.is_new() && (!is_first_engine || any_had_history(&options.data, reader.log_id())) {
         alert!(
             "adapter: {} was not there and is made anew: tokens of the jobs service that were given before are not \
              believed any more, unless you bring the file back from a copy",

@@ -24,7 +24,7 @@ use touchline_engine::recovery::{ReplayFault, Replayed};
 use touchline_engine::snapshot::{
     Made, MakeError, MakeOptions, PruneError, SnapshotFault, list, load, make, prune,
 };
-use touchline_protocol::log::lease::{LEASE_FOLDER, Lease};
+use touchline_protocol::log::lease::{HeldLease, LEASE_FOLDER, Lease};
 use touchline_protocol::log::segment::LogIdentity;
 use touchline_protocol::log::transaction::Bookmark;
 use touchline_protocol::log::{MAX_FRAME_BYTES, WINDOW_SEGMENT_BYTES, segment_path};
@@ -249,7 +249,7 @@ fn a_log_without_a_venue_has_nothing_to_go_on_from() {
     let mut venue = venue;
     venue.append(&[]);
     assert!(matches!(venue.try_make(1), Err(MakeError::NoVenue)));
-    assert!(matches!(prune(venue.path(), false, &mut |_| {}), Err(PruneError::NoSnapshot)));
+    assert!(matches!(prune(venue.path(), false, &[], &mut |_| {}), Err(PruneError::NoSnapshot)));
     // One whose definition has begun, and whose engine was ended in the middle of it.
     let config: EngineConfig = toml::from_str(VENUE).unwrap();
     let genesis = Genesis::new(&config).unwrap();
@@ -299,9 +299,9 @@ fn whoever_changes_snapshots_or_segments_does_it_alone_and_who_looks_needs_not()
     let locked =
         |error: &MakeError| matches!(error, MakeError::Locked { path: told } if *told == path);
     assert!(locked(&venue.try_make(2).unwrap_err()));
-    let refused = prune(venue.path(), false, &mut |_| {}).unwrap_err();
+    let refused = prune(venue.path(), false, &[], &mut |_| {}).unwrap_err();
     assert!(matches!(&refused, PruneError::Lock(error) if locked(error)), "{refused}");
-    prune(venue.path(), true, &mut |_| {}).unwrap();
+    prune(venue.path(), true, &[], &mut |_| {}).unwrap();
     assert_eq!(venue.snapshots(), [made.path]);
     held.unlock().unwrap();
     venue.make(2);
@@ -438,7 +438,7 @@ fn one_that_cannot_be_used_is_told_passed_over_and_never_pruned_by() {
 
         let fault = venue.load_newest().err().unwrap_or_else(|| panic!("{what}: it was taken"));
         assert!(is_told(&fault), "{what}: {fault}");
-        let refused = prune(venue.path(), false, &mut |_| {});
+        let refused = prune(venue.path(), false, &[], &mut |_| {});
         assert!(
             matches!(&refused, Err(PruneError::Snapshot { path, .. }) if *path == newest.path),
             "{what}: {refused:?}"
@@ -483,7 +483,7 @@ fn pruning_keeps_the_segment_that_the_oldest_snapshot_ends_in() {
     let middle = venue.make(3);
     venue.grow(25_000);
     let newest = venue.make(3);
-    let nothing = prune(venue.path(), false, &mut |_| {}).unwrap();
+    let nothing = prune(venue.path(), false, &[], &mut |_| {}).unwrap();
     assert_eq!((nothing.oldest_snapshot, nothing.segments.len()), (begin.position, 0));
 
     fs::remove_file(&begin.path).unwrap();
@@ -492,10 +492,10 @@ fn pruning_keeps_the_segment_that_the_oldest_snapshot_ends_in() {
     assert!(kept > 1, "the log is of several segments");
     let wanted: Vec<PathBuf> =
         (0..kept).map(|number| segment_path(&venue.path().join("log"), number)).collect();
-    let told = prune(venue.path(), true, &mut |_| {}).unwrap();
+    let told = prune(venue.path(), true, &[], &mut |_| {}).unwrap();
     assert_eq!(told.segments, wanted);
     assert!(wanted.iter().all(|path| path.exists()), "only told");
-    let pruned = prune(venue.path(), false, &mut |_| {}).unwrap();
+    let pruned = prune(venue.path(), false, &[], &mut |_| {}).unwrap();
     assert_eq!(pruned.segments, wanted);
     assert_eq!((pruned.begin.0, pruned.now.0), (0, kept * WINDOW_SEGMENT_BYTES));
     assert_eq!(pruned.oldest_snapshot, middle.position);
@@ -531,7 +531,7 @@ fn pruning_keeps_what_a_reader_of_this_log_still_needs() {
     let history = hold("history", log_id, WINDOW_SEGMENT_BYTES - 1);
     hold("other", log_id, 2 * WINDOW_SEGMENT_BYTES);
     let pruned_for = |dry_run| {
-        let pruned = prune(venue.path(), dry_run, &mut |_| {}).unwrap();
+        let pruned = prune(venue.path(), dry_run, &[], &mut |_| {}).unwrap();
         let names: Vec<String> = pruned.kept_for.into_iter().map(|lease| lease.name).collect();
         (pruned.segments.len(), pruned.now.0 / WINDOW_SEGMENT_BYTES, names.join(" "))
     };
@@ -554,12 +554,49 @@ fn pruning_keeps_what_a_reader_of_this_log_still_needs() {
     // Nobody knows what one holds that is not whole.
     let other = venue.path().join(LEASE_FOLDER).join("other.lease");
     edit(&other, |bytes| bytes[24] ^= 1);
-    let refused = prune(venue.path(), false, &mut |_| {}).unwrap_err();
+    let refused = prune(venue.path(), false, &[], &mut |_| {}).unwrap_err();
     assert!(
         matches!(&refused, PruneError::Lease(_)) && refused.to_string().contains("other.lease")
     );
     fs::remove_file(other).unwrap();
     assert_eq!(pruned_for(false), (kept as usize - 2, kept, String::new()));
+}
+
+/// By who knows of readers what their leases do not say.
+#[test]
+fn pruning_keeps_what_is_needed_without_a_lease() {
+    let mut venue = Venue::new();
+    venue.grow(40_000);
+    let made = venue.make(1);
+    let kept = (made.position.0 - 1) / WINDOW_SEGMENT_BYTES;
+    assert!(kept > 2, "the log is of several segments");
+    let log_id = venue.identity().log_id;
+    let at = |segment| {
+        let position = Position(segment * WINDOW_SEGMENT_BYTES);
+        Bookmark { position, ..Default::default() }
+    };
+    let need = |name: &str, segment| HeldLease {
+        name: name.to_owned(),
+        path: venue.path().join(name),
+        log_id,
+        last: at(segment),
+    };
+    Lease::hold(venue.path(), "history", log_id, at(1)).unwrap();
+    let pruned_for = |further: &[HeldLease]| {
+        let pruned = prune(venue.path(), true, further, &mut |_| {}).unwrap();
+        let needed = |lease: HeldLease| (lease.name, lease.last.position.0 / WINDOW_SEGMENT_BYTES);
+        let all: Vec<_> = pruned.kept_for.into_iter().map(needed).collect();
+        (pruned.segments.len(), all)
+    };
+    let own = |name: &str, segment| (name.to_owned(), segment);
+    // Once each, by what needs more.
+    assert_eq!(pruned_for(&[need("history", 0)]), (0, vec![own("history", 0)]));
+    assert_eq!(pruned_for(&[need("history", 2)]), (1, vec![own("history", 1)]));
+    let both = vec![own("history", 1), own("other", 0)];
+    assert_eq!(pruned_for(&[need("other", 0)]), (0, both));
+    // Nor is it removed.
+    let pruned = prune(venue.path(), false, &[need("other", 0)], &mut |_| {}).unwrap();
+    assert_eq!((pruned.segments.len(), pruned.now.0), (0, 0));
 }
 
 #[test]
@@ -574,7 +611,7 @@ fn a_lease_that_comes_while_segments_are_removed_keeps_what_it_needs() {
     let segment = |number: u64| segment_path(&folder, number);
     let leaving = |number: u64| segment(number).with_extension("seg.leaving");
     let mut shown = Vec::new();
-    let pruned = prune(venue.path(), false, &mut |path| {
+    let pruned = prune(venue.path(), false, &[], &mut |path| {
         shown.push(path.to_owned());
         let needed = Bookmark { position: Position(WINDOW_SEGMENT_BYTES), ..Default::default() };
         Lease::hold(venue.path(), "late", log_id, needed).unwrap();
@@ -590,15 +627,15 @@ fn a_lease_that_comes_while_segments_are_removed_keeps_what_it_needs() {
     fs::rename(segment(1), leaving(1)).unwrap();
     fs::copy(segment(3), leaving(3)).unwrap();
     // Who only looks leaves it so.
-    prune(venue.path(), true, &mut |_| {}).unwrap();
+    prune(venue.path(), true, &[], &mut |_| {}).unwrap();
     assert!(leaving(1).exists() && leaving(3).exists());
-    let pruned = prune(venue.path(), false, &mut |_| {}).unwrap();
+    let pruned = prune(venue.path(), false, &[], &mut |_| {}).unwrap();
     assert_eq!((pruned.segments.len(), pruned.kept_for.len()), (0, 1));
     assert_eq!(names(), kept, "the lease has what it needs");
     assert!(!leaving(1).exists() && !leaving(3).exists());
     fs::remove_file(venue.path().join(LEASE_FOLDER).join("late.lease")).unwrap();
     fs::rename(segment(1), leaving(1)).unwrap();
-    let pruned = prune(venue.path(), false, &mut |_| {}).unwrap();
+    let pruned = prune(venue.path(), false, &[], &mut |_| {}).unwrap();
     assert_eq!(pruned.begin.0, WINDOW_SEGMENT_BYTES);
     assert_eq!(names(), [last_kept]);
     assert!(!leaving(1).exists());
@@ -617,7 +654,7 @@ fn a_segment_whose_neighbour_is_gone_does_not_get_its_name_back() {
     // The last number that there is has no neighbour at all.
     let last = segment(u64::MAX).with_extension("seg.leaving");
     fs::write(&last, "").unwrap();
-    let pruned = prune(venue.path(), false, &mut |_| {}).unwrap();
+    let pruned = prune(venue.path(), false, &[], &mut |_| {}).unwrap();
     assert_eq!(pruned.begin.0, 2 * WINDOW_SEGMENT_BYTES);
     assert!(!leaving.exists() && !segment(0).exists() && !last.exists());
 }

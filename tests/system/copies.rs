@@ -17,7 +17,7 @@ use std::thread;
 const SEGMENT: u64 = 2 << 20;
 
 /// Copies what is there; what is removed or renamed meanwhile is not.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     if from.is_dir() {
         fs::create_dir_all(to)?;
         for entry in fs::read_dir(from)?.flatten() {

@@ -178,14 +178,14 @@ fn pruned() -> Venue {
     // Who only looks leaves nothing behind, so it may look at what it must not write.
     let lock = data.join("snapshots/lock");
     fs::remove_file(&lock).expect("who made the snapshot has left it");
-    let listed = || {
-        let listed = object(data, &["prune", "--dry-run"]);
+    let listed = |more: &[&str]| {
+        let listed = object(data, &[&["prune", "--dry-run"], more].concat());
         let readers = listed.at("keptFor").items().iter();
         let names: Vec<String> = readers.map(|lease| lease.text_at("name").to_owned()).collect();
         (listed.at("segments").items().len(), names)
     };
     // The adapter that was killed would go on, until its history is given up.
-    assert_eq!(listed(), (0, vec!["history-adapter".to_owned()]));
+    assert_eq!(listed(&[]), (0, vec!["history-adapter".to_owned()]));
     assert!(!lock.exists());
     let lease = data.join("leases/history-adapter.lease");
     let held = fs::read(&lease).expect("it is held");
@@ -200,7 +200,9 @@ fn pruned() -> Venue {
     assert!(told.contains("of another: ") && told.contains("of zebra: "), "{told}");
     fs::remove_file(lease).expect("it is there");
     others.iter().for_each(|path| fs::remove_file(path).expect("it is there"));
-    assert_eq!(listed(), (2, Vec::new()));
+    // What it has stands there, and would be gone on with.
+    assert_eq!(listed(&[]), (0, vec!["history-adapter".to_owned()]));
+    assert_eq!(listed(&["--without-history"]), (2, Vec::new()));
     assert!(data.join("log/00000000.seg").exists());
     let path = snapshots(data).pop().expect("one was made");
     let good = fs::read(&path).expect("it can be read");
@@ -213,7 +215,7 @@ fn pruned() -> Venue {
     fs::write(&path, good).expect("it can be written");
 
     let mut reader = LogReader::open(data, Follow::Durable).expect("there is a log");
-    let removed = object(data, &["prune", "--yes"]);
+    let removed = object(data, &["prune", "--yes", "--without-history"]);
     assert_eq!(removed.integer_at("beginAfter"), i128::from(2 * SEGMENT));
     assert!(!data.join("log/00000000.seg").exists() && !data.join("log/00000001.seg").exists());
     // The engine goes on, and a reader of what is gone is told.

@@ -82,6 +82,26 @@ pub(crate) fn lock(folder: &Path) -> Result<StoreLock, HistoryError> {
     }
 }
 
+/// Locks the folder of a store for who only looks at it, as any number may at once; changes nothing.
+///
+/// # Errors
+/// [`HistoryError::Taken`] while an adapter has it; [`HistoryError::Copied`] where nothing can be locked, because
+/// somebody has copied the database alone; when the lock's file cannot be read.
+pub(crate) fn lock_to_look(folder: &Path) -> Result<StoreLock, HistoryError> {
+    let path = folder.join(LOCK);
+    let file = match regular_file::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(HistoryError::Copied { path: folder.to_owned() });
+        }
+        opened => opened.map_err(|source| HistoryError::File { path: path.clone(), source })?,
+    };
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Ok(StoreLock { folder: folder.to_owned(), file, is_open: false }),
+        Err(Errno::WOULDBLOCK) => Err(HistoryError::Taken { path }),
+        Err(error) => Err(HistoryError::File { path, source: error.into() }),
+    }
+}
+
 impl StoreLock {
     /// Whether the database is a copy of one that was open, or of one whose adapter had died.
     pub(crate) fn is_of_copy(&self) -> bool {
@@ -154,14 +174,19 @@ pub(crate) struct Opening {
 impl Opening {
     /// Begins to open the store in `folder`, which is locked. `None` if that has ended the process again and again.
     pub(crate) fn begin(folder: &Path) -> Option<Self> {
-        let path = folder.join(OPENING);
-        if fs::metadata(&path).is_ok_and(|file| file.len() >= DEATHS_MAX) {
+        if Self::has_failed(folder) {
             return None;
         }
+        let path = folder.join(OPENING);
         let file = regular_file::open_as(OpenOptions::new().append(true).create(true), &path);
         // Where that finds no room, damage of this kind ends every start, and is seen by that.
         let _unwritten = file.and_then(|mut file| file.write_all(b"."));
         Some(Self { path })
+    }
+
+    /// Whether that has ended the process again and again.
+    pub(crate) fn has_failed(folder: &Path) -> bool {
+        fs::metadata(folder.join(OPENING)).is_ok_and(|file| file.len() >= DEATHS_MAX)
     }
 
     /// Of a store that is opened whatever has happened before.
@@ -205,6 +230,11 @@ impl Damage {
     /// Of the store in `folder`.
     pub(super) fn of(folder: &Path) -> Self {
         Self { lock: folder.join(LOCK), is_noted: AtomicBool::new(false) }
+    }
+
+    /// Of a store that is only looked at: nothing is told, and nothing noted.
+    pub(super) fn not_noted(folder: &Path) -> Self {
+        Self { is_noted: AtomicBool::new(true), ..Self::of(folder) }
     }
 
     /// Hands on what the store has said. The first time that it could not read itself is told and noted.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 use heed::types::Bytes;
-use heed::{Database, Env, EnvOpenOptions, MdbError, PutFlags, RoTxn, RwTxn, WithoutTls};
+use heed::{Database, Env, EnvFlags, EnvOpenOptions, MdbError, PutFlags, RoTxn, RwTxn, WithoutTls};
 use rustix::fs::statvfs;
 use rustix::io::Errno;
 use thiserror::Error;
@@ -105,6 +105,12 @@ pub enum HistoryError {
         /// Its folder.
         path: PathBuf,
     },
+    /// It ends before the last page that it says it has.
+    #[error("the history store {} is shorter than it says", path.display())]
+    Short {
+        /// Its folder.
+        path: PathBuf,
+    },
     /// It has a name of an era that no venue comes to.
     #[error("the history store has a name of era {last_era}, which cannot be")]
     Names {
@@ -150,6 +156,7 @@ impl HistoryError {
             | Self::Copied { .. }
             | Self::Damaged { .. }
             | Self::Layout { .. }
+            | Self::Short { .. }
             | Self::Names { .. }
             | Self::Changed { .. }
             | Self::Row { .. } => true,
@@ -331,14 +338,7 @@ impl Store {
         if !folder::has_sound_size(folder, MAP_BYTES as u64) {
             return Err(HistoryError::Layout { path: folder.to_owned() });
         }
-        let env = open_environment(folder).map_err(|error| {
-            let path = folder.to_owned();
-            match error {
-                // Which says what was the matter also to who looks for it.
-                heed::Error::Io(source) => HistoryError::File { path, source },
-                source => HistoryError::Open { path, source },
-            }
-        })?;
+        let env = open_environment(folder, EnvFlags::empty())?;
         let pages = env.info().last_page_number as u64 + 1;
         folder::complete(folder, pages * u64::from(env.stat().page_size))?;
         let mut writing = env.write_txn()?;
@@ -350,20 +350,7 @@ impl Store {
             }
             None => None,
         };
-        let mut table =
-            |name| -> Result<Table, heed::Error> { env.create_database(&mut writing, Some(name)) };
-        let history = [
-            (TradeRow::TABLE, table(TradeRow::TABLE)?),
-            (SideRow::TABLE, table(SideRow::TABLE)?),
-            (OrderTradeRow::TABLE, table(OrderTradeRow::TABLE)?),
-            (OrderRow::TABLE, table(OrderRow::TABLE)?),
-            (ListRow::TABLE, table(ListRow::TABLE)?),
-            (NameRow::TABLE, table(NameRow::TABLE)?),
-            (Candle::TABLE, table(Candle::TABLE)?),
-            (BreakRow::TABLE, table(BreakRow::TABLE)?),
-        ];
-        let [a, b, c, d, e, f, g] = StateTable::ALL.map(StateTable::name).map(table);
-        let state = [a?, b?, c?, d?, e?, f?, g?];
+        let (history, state) = tables(|name| Ok(env.create_database(&mut writing, Some(name))?))?;
         let damage = Arc::new(Damage::of(folder));
         let store = Self { env: env.clone(), meta, history, state, damage };
         store.take_over(&mut writing, identity, format).map_err(|error| store.named(error))?;
@@ -519,16 +506,37 @@ fn rewrite(
     Ok(())
 }
 
+/// Those of the history, and those of the state.
+type Tables = ([(&'static str, Table); TABLES], [Table; StateTable::ALL.len()]);
+
+fn tables(
+    mut table: impl FnMut(&'static str) -> Result<Table, HistoryError>,
+) -> Result<Tables, HistoryError> {
+    let history = [
+        (TradeRow::TABLE, table(TradeRow::TABLE)?),
+        (SideRow::TABLE, table(SideRow::TABLE)?),
+        (OrderTradeRow::TABLE, table(OrderTradeRow::TABLE)?),
+        (OrderRow::TABLE, table(OrderRow::TABLE)?),
+        (ListRow::TABLE, table(ListRow::TABLE)?),
+        (NameRow::TABLE, table(NameRow::TABLE)?),
+        (Candle::TABLE, table(Candle::TABLE)?),
+        (BreakRow::TABLE, table(BreakRow::TABLE)?),
+    ];
+    let [a, b, c, d, e, f, g] = StateTable::ALL.map(StateTable::name).map(table);
+    Ok((history, [a?, b?, c?, d?, e?, f?, g?]))
+}
+
 /// The environment of as much address space as there is.
-fn open_environment(folder: &Path) -> Result<Env<WithoutTls>, heed::Error> {
+fn open_environment(folder: &Path, flags: EnvFlags) -> Result<Env<WithoutTls>, HistoryError> {
     let mut bytes = address_space::bytes();
     loop {
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(bytes).max_dbs(24).max_readers(READERS);
         // SAFETY: the file is mapped for reading, so nobody may change it but this process through
-        // this environment: the folder is locked, and it is a folder of the adapter's user.
+        // this environment: the folder is locked, and it is a folder of the adapter's user. The flags are
+        // those of who only reads, or none: so nothing is written without a sync or without the lock.
         #[expect(unsafe_code, reason = "LMDB maps its file")]
-        let opened = unsafe { options.open(folder) };
+        let opened = unsafe { options.flags(flags).open(folder) };
         match opened {
             Err(heed::Error::Io(error))
                 if error.raw_os_error() == Some(Errno::NOMEM.raw_os_error())
@@ -536,7 +544,14 @@ fn open_environment(folder: &Path) -> Result<Env<WithoutTls>, heed::Error> {
             {
                 bytes /= 4;
             }
-            opened => return opened,
+            // Which says what was the matter also to who looks for it.
+            Err(heed::Error::Io(source)) => {
+                return Err(HistoryError::File { path: folder.to_owned(), source });
+            }
+            opened => {
+                let path = folder.to_owned();
+                return opened.map_err(|source| HistoryError::Open { path, source });
+            }
         }
     }
 }
@@ -648,6 +663,9 @@ impl Store {
         Ok(self.meta.get(&reading, IDENTITY)?.unwrap_or_default().to_owned())
     }
 }
+
+mod look;
+pub(crate) use look::Looked;
 
 #[cfg(test)]
 mod tests;

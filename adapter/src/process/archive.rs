@@ -11,7 +11,7 @@ use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::transaction::Bookmark;
 use touchline_protocol::units::Position;
 
-use super::{AdapterOptions, RunError};
+use super::{AdapterOptions, RunError, lease_of_instance};
 use crate::history::HistoryError;
 use crate::notice::alert;
 use crate::views::error::FoldError;
@@ -185,23 +185,21 @@ fn nothing_before(position: Position) -> Bookmark {
 /// Whether this instance had a history of the log: its lease says what that ended with. One that cannot be read says
 /// nothing; it is written anew.
 fn had_history(options: &AdapterOptions, log_id: [u8; 16]) -> bool {
-    let name = lease_name(options);
-    any_had(options, log_id, |lease| lease == name)
+    let name = lease_of_instance(&options.config.instance);
+    any_had(&options.data, log_id, |lease| lease == name)
 }
 
-/// The same, of this instance or any other.
-pub(super) fn any_had_history(options: &AdapterOptions, log_id: [u8; 16]) -> bool {
-    any_had(options, log_id, |lease| lease.starts_with(HISTORY_FOLDER))
+/// Whether an adapter of any instance had a history of the log with this id: its lease in the data folder `data` says
+/// what that ended with.
+#[must_use]
+pub fn any_had_history(data: &Path, log_id: [u8; 16]) -> bool {
+    any_had(data, log_id, |lease| lease.starts_with(HISTORY_FOLDER))
 }
 
-fn any_had(options: &AdapterOptions, log_id: [u8; 16], is_of: impl Fn(&str) -> bool) -> bool {
-    let held = leases(&options.data).unwrap_or_default();
+fn any_had(data: &Path, log_id: [u8; 16], is_of: impl Fn(&str) -> bool) -> bool {
+    let held = leases(data).unwrap_or_default();
     held.iter()
         .any(|lease| is_of(&lease.name) && lease.log_id == log_id && lease.last.position.0 > 0)
-}
-
-fn lease_name(options: &AdapterOptions) -> String {
-    format!("{HISTORY_FOLDER}-{}", options.config.instance)
 }
 
 fn hold_from(
@@ -209,7 +207,8 @@ fn hold_from(
     reader: &LogReader,
     last: Bookmark,
 ) -> Result<Lease, LeaseError> {
-    Lease::hold(&options.data, &lease_name(options), reader.log_id(), last)
+    let name = lease_of_instance(&options.config.instance);
+    Lease::hold(&options.data, &name, reader.log_id(), last)
 }
 
 #[cfg(test)]

@@ -102,12 +102,24 @@ impl Drop for Claim {
 }
 
 /// Whether an adapter of this instance runs on the data folder, as far as this user can see. Beside none the lock is
-/// taken for a moment, as any number may have it at once and an adapter may not: the start of one waits for that.
+/// taken for a moment.
 #[must_use]
 pub fn has_adapter(data: &Path, instance: &str) -> bool {
-    let Ok(lock) = regular_file::open(&lock_file(data, instance)) else { return false };
-    // Closing it lets go of it.
-    flock(&lock, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+    keep_out(data, instance).is_err()
+}
+
+/// An adapter of the instance runs.
+pub(super) struct Runs;
+
+/// Takes the lock as any number may have it at once and an adapter may not: the start of one waits for that, as long as
+/// its patience lasts. Closing the file lets go of it; there is none where no adapter has left one, or this user may
+/// not see it.
+pub(super) fn keep_out(data: &Path, instance: &str) -> Result<Option<File>, Runs> {
+    let Ok(lock) = regular_file::open(&lock_file(data, instance)) else { return Ok(None) };
+    match flock(&lock, FlockOperation::NonBlockingLockShared) {
+        Err(Errno::WOULDBLOCK) => Err(Runs),
+        _ => Ok(Some(lock)),
+    }
 }
 
 fn lock_file(data: &Path, instance: &str) -> PathBuf {

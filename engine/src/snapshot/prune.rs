@@ -70,8 +70,8 @@ pub struct Pruned {
 }
 
 /// Removes the segments that lie wholly before the last transaction of the oldest snapshot and before what
-/// any lease on this log holds, after every snapshot was read and found whole; only tells which, if
-/// `dry_run`. `told` is shown each segment as soon as it is gone. Safe beside a running engine and beside whoever
+/// any lease on this log holds, or any of `further`, which says what leases do not; after every snapshot was read and
+/// found whole. Only tells which, if `dry_run`. `told` is shown each segment as soon as it is gone. Safe beside a running engine and beside whoever
 /// holds a lease, also one that comes meanwhile: who takes a lease and then finds the log's beginning still there
 /// has it as long as the lease needs it.
 ///
@@ -80,6 +80,7 @@ pub struct Pruned {
 pub fn prune(
     data: &Path,
     dry_run: bool,
+    further: &[HeldLease],
     told: &mut dyn FnMut(&Path),
 ) -> Result<Pruned, PruneError> {
     // Who only looks changes nothing, and may have no right to.
@@ -98,11 +99,11 @@ pub fn prune(
     let segment_bytes = segments.identity.segment_bytes;
     // The segment with the snapshot's last transaction stays: by that it is known to be of this log.
     let by_snapshot = (oldest.last_position / segment_bytes).max(segments.first);
-    let (mut kept_for, first_kept) = needed(data, &segments, by_snapshot)?;
+    let (mut kept_for, first_kept) = needed(data, &segments, further, by_snapshot)?;
     let mut now = if dry_run { first_kept } else { segments.first };
     while now < first_kept {
         let path = segment_path(&segments.folder, now);
-        if let Some(now_kept_for) = remove(data, &segments, (now, &path), by_snapshot)? {
+        if let Some(now_kept_for) = remove(data, &segments, (now, &path), (further, by_snapshot))? {
             kept_for = now_kept_for;
             break;
         }
@@ -119,14 +120,23 @@ pub fn prune(
     })
 }
 
-/// The leases on this log that need a segment before `by_snapshot`, and the first one that stays for them.
+/// The leases on this log that need a segment before `by_snapshot`, and the first one that stays for them. Of a lease
+/// that is among `further`, too, the one that needs more.
 fn needed(
     data: &Path,
     segments: &Segments,
+    further: &[HeldLease],
     by_snapshot: u64,
 ) -> Result<(Vec<HeldLease>, u64), PruneError> {
     let segment_of = |lease: &HeldLease| lease.last.position.0 / segments.identity.segment_bytes;
     let mut kept_for = leases(data)?;
+    for needs in further {
+        kept_for
+            .retain(|lease| lease.name != needs.name || lease.last.position < needs.last.position);
+        if kept_for.iter().all(|lease| lease.name != needs.name) {
+            kept_for.push(needs.clone());
+        }
+    }
     kept_for.retain(|lease| lease.log_id == segments.identity.log_id);
     need_all_of_another_past(data, segments, &mut kept_for)?;
     kept_for.retain(|lease| segment_of(lease) < by_snapshot);
@@ -162,11 +172,11 @@ fn remove(
     data: &Path,
     segments: &Segments,
     (number, path): (u64, &Path),
-    by_snapshot: u64,
+    (further, by_snapshot): (&[HeldLease], u64),
 ) -> Result<Option<Vec<HeldLease>>, PruneError> {
     let leaving = path.with_extension(LEAVING);
     fs::rename(path, &leaving).map_err(disk_error("renaming", path))?;
-    let found = needed(data, segments, by_snapshot);
+    let found = needed(data, segments, further, by_snapshot);
     if matches!(&found, Ok((_, first_kept)) if number < *first_kept) {
         fs::remove_file(&leaving).map_err(disk_error("removing", &leaving))?;
     } else {

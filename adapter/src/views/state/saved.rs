@@ -20,7 +20,7 @@ use touchline_protocol::units::{AccountId, AssetId, BookUpdateId, Position, Symb
 use super::State;
 use crate::history::folder::{self, Opening, StoreLock};
 use crate::history::rows::{Key, ListRow, OrderRow};
-use crate::history::store::{self, Batch, Identity, Reached, StateTable, Store};
+use crate::history::store::{self, Batch, Identity, Looked, Reached, StateTable, Store};
 use crate::history::{History, HistoryError};
 use crate::views::accounts::{AccountRow, BalanceRow};
 use crate::views::error::{FoldError, same};
@@ -312,6 +312,33 @@ impl Archive {
         let lock = folder::lock(folder)?;
         lock.clear()?;
         Self::open_locked(folder, (lock, Opening::of(folder)), log_id)
+    }
+
+    /// The last transaction of the log that the store in `folder` holds, as a start for the log with this id would find
+    /// it, or one that takes a store that need not be whole, too, if `is_doubtful_taken`; `None` if it holds nothing.
+    /// Nothing is changed.
+    ///
+    /// # Errors
+    /// As those of [`Archive::open`] and [`Archive::restore`].
+    pub fn look(
+        folder: &Path,
+        log_id: [u8; 16],
+        is_doubtful_taken: bool,
+    ) -> Result<Option<Bookmark>, RestoreError> {
+        let lock = folder::lock_to_look(folder)?;
+        if !is_doubtful_taken && lock.is_of_copy() {
+            return Err(HistoryError::Copied { path: folder.to_owned() }.into());
+        }
+        if !is_doubtful_taken && (lock.is_of_damaged() || Opening::has_failed(folder)) {
+            return Err(HistoryError::Damaged { path: folder.to_owned() }.into());
+        }
+        let Some(Looked { reached, sealed }) = Store::look(folder, Identity::of(log_id))? else {
+            return Ok(None);
+        };
+        if let Some(store) = sealed {
+            State::restore(store, Some(reached))?;
+        }
+        Ok(Some(reached.bookmark()))
     }
 
     fn open_locked(
