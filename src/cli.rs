@@ -60,10 +60,11 @@ pub(crate) enum Command {
     /// Look at a venue's log: info, verify, dump, diff, replay; snapshot it, prune it
     Log(LogArguments),
     /// Look at this machine: what it can do for a venue and what could be better. Exit code 3: one will
-    /// not run here
+    /// not run here, or not serve REST
     ///
-    /// Of a venue that is there it looks at the settings, its keys, which segments and snapshots there are, and what
-    /// else lies in the data folder. It does not look at the bytes of the log, which `log verify` does, nor at
+    /// Of a venue that is there it looks at the settings, its keys, which segments and snapshots there are, how far they
+    /// and the leases say that the log goes, and what else lies in the data folder. Of a pruned log it reads the history
+    /// as a start of the adapter does. It does not look at the bytes of the log, which `log verify` does, nor at
     /// whether limits were set to less than what the venue has in use, which only a start finds.
     Doctor(DoctorArguments),
 }

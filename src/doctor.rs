@@ -1,7 +1,7 @@
 //! `touchline doctor`: what this machine can do for a venue, and what could be better. Called by the
 //! executable; changes nothing.
 //!
-//! Exit codes: 0 a venue will run here; 1 the doctor could not look; 3 it will not run, or not safely.
+//! Exit codes: 0 a venue will run here; 1 the doctor could not look; 3 it will not run, not safely, or without REST.
 
 mod beside;
 mod definition;

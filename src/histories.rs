@@ -1,5 +1,5 @@
 //! What the histories of a venue's adapters need of its log, as far as their leases do not say it: one that is gone, or
-//! that cannot be gone on with, is made anew of all of it. Asked by `log prune`.
+//! that cannot be gone on with, is made anew of all of it. Asked by `log prune` and the doctor.
 
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
@@ -172,4 +172,29 @@ impl Log<'_> {
         };
         Some((nothing_before(self.begin), format!("{why}: {what_to_do}")))
     }
+}
+
+/// Why the adapter `instance` cannot serve the log in the data folder `data`, which was pruned: no history goes as far as
+/// its beginning. `None` if one does, or the log has its beginning.
+///
+/// # Errors
+/// If the log cannot be read.
+pub(crate) fn missing_history(data: &Path, instance: &str) -> Result<Option<String>, ReadError> {
+    let reader = LogReader::open(data, Follow::Durable)?;
+    let log = Log { data, id: reader.log_id(), begin: reader.position() };
+    if !log.is_pruned() {
+        return Ok(None);
+    }
+    let why = match log.kept(instance)? {
+        KeptHistory::InUse | KeptHistory::UpTo(_) => return Ok(None),
+        KeptHistory::Nothing => {
+            format!("there is no history in {}", log.folder(instance).display())
+        }
+        KeptHistory::Useless(why) => why,
+    };
+    Ok(Some(format!(
+        "the log begins at position {}, what was before it was pruned, and {why}: the adapter cannot serve it, and \
+         `up` goes on with the engine alone",
+        log.begin
+    )))
 }

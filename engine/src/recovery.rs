@@ -18,6 +18,7 @@ mod chain;
 mod copied;
 mod end;
 mod error;
+mod files;
 mod leases;
 mod left_window;
 mod leftover;
@@ -57,6 +58,7 @@ use self::{
 pub use self::{
     chain::EndReason,
     error::RecoveryError,
+    files::check_files,
     left_window::check_window,
     leftover::Poison,
     replay::{NothingToReplay, Progress, ReplayFault, Replayed},

@@ -2,20 +2,23 @@
 //! a file or a folder there, or written. Called by [`super`].
 
 use super::Finding;
+use crate::histories::missing_history;
 use anyhow::{Context, Result, ensure};
 use rustix::fs::{Access, access};
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
+use touchline_adapter::any_had_history;
 use touchline_adapter::auth::keys::{FILE_NAME, KeyRing};
 use touchline_adapter::limits::key_addresses::{KEY_ADDRESSES_FILE, KeyAddresses, read_text};
-use touchline_engine::recovery::{RecoveryError, check_window};
+use touchline_engine::recovery::{RecoveryError, check_files, check_window};
 use touchline_engine::{check_master_key, has_log};
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::client::SOCKET_NAME;
 use touchline_protocol::log::lease::LEASE_FOLDER;
 use touchline_protocol::log::place::{HISTORY_FOLDER, LIVE_FOLDER, SHARED_MEMORY};
+use touchline_protocol::log::reader::{Follow, LogReader};
 
 /// What an engine locks while it runs.
 const LOCK_FILE: &str = "lock";
@@ -29,16 +32,23 @@ pub(super) fn look(data: &Path, instance: &str) -> Vec<Finding> {
     if !data.is_dir() {
         return Vec::new();
     }
-    let looked_at =
-        [master_key(data), token_keys(data), key_addresses(data), written(data), window(data)];
+    let looked_at = [
+        master_key(data),
+        token_keys(data),
+        key_addresses(data),
+        written(data),
+        window(data),
+        log_files(data),
+    ];
     let told =
         looked_at.into_iter().filter_map(Result::err).map(|error| with_causes(error.as_ref()));
-    let wrong: Vec<_> = told.chain(of_another_kind(data, instance)).collect();
-    if wrong.is_empty() {
-        let found = "what lies beside the log is as a start takes it";
-        return vec![Finding::good(NAME, found)];
+    let wrong = told.chain(of_another_kind(data, instance));
+    let wrong = wrong.map(|found| Finding::wrong(NAME, found, ""));
+    let mut found: Vec<_> = wrong.chain(history(data, instance)).chain(tokens(data)).collect();
+    if found.is_empty() {
+        found.push(Finding::good(NAME, "what lies beside the log is as a start takes it"));
     }
-    wrong.into_iter().map(|found| Finding::wrong(NAME, found, "")).collect()
+    found
 }
 
 /// Whether there is a file, which can be read without waiting for anybody.
@@ -88,6 +98,45 @@ fn window(data: &Path) -> Result<()> {
         ) => Err(error.into()),
         _ => Ok(()),
     }
+}
+
+/// Whether it is the log that the folder tells of, and goes as far as what was made of it. Of one that cannot be read is
+/// told of the definition.
+fn log_files(data: &Path) -> Result<()> {
+    match check_files(data, Path::new(SHARED_MEMORY)) {
+        Err(
+            error @ (RecoveryError::OtherLog { .. }
+            | RecoveryError::BehindSnapshot { .. }
+            | RecoveryError::BehindLease { .. }
+            | RecoveryError::Damaged { .. }
+            | RecoveryError::Misplaced { .. }),
+        ) => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// That of the adapter, where there is no log any more to make it of.
+fn history(data: &Path, instance: &str) -> Option<Finding> {
+    // Of a log that cannot be read is told of the definition.
+    let why = missing_history(data, instance).ok().flatten()?;
+    let advice = "bring the history's folder, or the segments that were pruned, back from a copy";
+    Some(Finding::wrong(NAME, why, advice))
+}
+
+/// Those that the jobs service has given, which a start without its keys believes no more. Whether there are any is not
+/// known without reading the log: a history tells that an adapter has served it.
+fn tokens(data: &Path) -> Option<Finding> {
+    let path = data.join(FILE_NAME);
+    let is_gone =
+        matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+    let reader = is_gone.then(|| LogReader::open(data, Follow::Durable).ok()).flatten()?;
+    let found = format!(
+        "{} is not there: the next start of an adapter makes it anew, and tokens of the jobs service that were given \
+         before are not believed any more",
+        path.display()
+    );
+    let advice = "bring it back from a copy, if any user has a token";
+    any_had_history(data, reader.log_id()).then(|| Finding::could(NAME, found, advice))
 }
 
 /// The adapter makes them where there are none.

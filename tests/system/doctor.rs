@@ -94,6 +94,7 @@ fn the_doctor_finds_wrong_what_a_start_is_refused_for() {
         ("token-keys.json", Become::File(""), "not a list of keys"),
         ("key-addresses", Become::File("x ::1"), "line 1 of the list"),
         ("log/00000001.seg", Become::Gone, "00000001.seg is missing"),
+        ("log-id", Become::File("0123456789abcdef0123456789ABCDEF\n"), "is this the right disk?"),
         ("log", Become::File(""), "log: Not a directory"),
         ("lock", Become::Folder, "lock"),
         ("lock", Become::Unwritable, "lock cannot be written"),
@@ -120,6 +121,62 @@ fn the_doctor_finds_wrong_what_a_start_is_refused_for() {
     let (code, text) = doctor(venue.data());
     assert_eq!(code, Some(0), "{text}");
     venue.start_up();
+}
+
+/// A snapshot and a reader's lease say how far the log was.
+#[test]
+fn the_doctor_finds_a_log_that_ends_before_what_was_made_of_it() {
+    let mut venue = Venue::up(&[&UNLIMITED[..], &["--set", "log.segment_mib=2"]].concat());
+    Load::new(&venue).pass(5 << 20);
+    assert!(venue.stop_up(Signal::TERM).success());
+    assert_eq!(log(venue.data(), &["snapshot"]).0, Some(0));
+    assert_eq!(doctor(venue.data()).0, Some(0));
+    for number in 1.. {
+        let path = venue.data().join(format!("log/{number:08}.seg"));
+        if fs::remove_file(path).is_err() {
+            assert!(number > 2, "the log has no further segments");
+            break;
+        }
+    }
+    for (gone, told) in
+        [("no such file", ".snap holds the state"), ("snapshots", ".lease a reader")]
+    {
+        with(&venue.data().join(gone), Become::Gone, || {
+            let (code, text) = doctor(venue.data());
+            assert_eq!(code, Some(FOUND_WRONG), "{text}");
+            let is_told = |line: &str| line.contains(told) && line.contains("--accept-loss");
+            let found = text.lines().find(|line| line.starts_with("WRONG") && is_told(line));
+            let found = found.unwrap_or_else(|| panic!("{told}: {text}")).to_owned();
+            let mut up = Process::start(&borrowed(&venue.arguments("up", true)));
+            assert_eq!(up.wait_for_end().code(), Some(1), "{:?}", up.lines());
+            // The same words, whatever has been read for them.
+            let said = found.split_once("files").expect("it is about them").1.trim_start();
+            assert!(up.lines().iter().any(|line| line.contains(said)), "{said}: {:?}", up.lines());
+        });
+    }
+    venue.allow(&["--accept-loss"]);
+    venue.start_up();
+    assert!(venue.stop_up(Signal::TERM).success());
+    assert_eq!(doctor(venue.data()).0, Some(0));
+}
+
+#[test]
+fn the_doctor_tells_of_tokens_that_a_start_would_end() {
+    let mut venue = Venue::up(&[]);
+    venue.a().limit("BTCUSDT", "SELL", "0.02", "20000");
+    assert!(venue.stop_up(Signal::TERM).success());
+    let is_told = |line: &str| line.starts_with("could") && line.contains("token-keys.json");
+    let (_, text) = doctor(venue.data());
+    assert!(!text.lines().any(is_told), "{text}");
+    with(&venue.data().join("token-keys.json"), Become::Gone, || {
+        let (code, text) = doctor(venue.data());
+        assert!(code == Some(0) && text.lines().any(is_told), "{text}");
+        // No adapter has given any.
+        with(&venue.data().join("leases"), Become::Gone, || {
+            let (code, text) = doctor(venue.data());
+            assert!(code == Some(0) && !text.lines().any(is_told), "{text}");
+        });
+    });
 }
 
 /// What begins to read a pipe waits for a writer, who never comes.

@@ -1,6 +1,7 @@
 //! `touchline log` as an operator uses it: beside a running engine, on a copy, on a damaged copy.
 
 use super::admin::admin;
+use super::copies;
 use super::doctor::doctor;
 use super::json::Json;
 use super::process::{eventually, send_signal};
@@ -392,6 +393,10 @@ fn a_log_without_its_beginning_is_whole_only_with_a_snapshot() {
         assert_eq!(code, Some(0), "{arguments:?}: {errors}");
         assert!(!output.contains("NOT WHOLE"), "{output}");
     }
+    // What no adapter can serve, until it has the history that was made of it.
+    let (code, text) = doctor(&copy);
+    assert!(code == Some(FOUND_WRONG) && text.contains("there is no history in"), "{text}");
+    copies::copy(&venue.data().join("history"), &copy.join("history")).expect("it can be copied");
     assert_eq!(doctor(&copy).0, Some(0));
 
     let begin = object(&copy, &["info", "--json"]).integer_at("begin").to_string();

@@ -1,10 +1,13 @@
-//! `touchline log prune` beside what is there of an adapter's history: nothing is removed that one is to be made of.
+//! `touchline log prune` beside what is there of an adapter's history: nothing is removed that one is to be made of,
+//! and what is said of a pruned log whose history is gone.
 
 use super::copies;
+use super::doctor::{FOUND_WRONG, doctor};
 use super::json::Json;
 use super::log_tools::{log, object};
+use super::process::Process;
 use super::readers::Load;
-use super::venue::{UNLIMITED, Venue};
+use super::venue::{UNLIMITED, Venue, borrowed};
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
@@ -179,4 +182,55 @@ fn the_log_is_kept_that_a_history_is_to_be_made_of() {
     assert_eq!(pruned(&data, &["--yes"]), (nobody, 2));
     venue.start_up();
     assert_eq!(venue.a().order("BTCUSDT", 1).text_at("status"), "NEW");
+}
+
+/// It was made anew while it could be, or nobody serves REST: then all else goes on.
+#[test]
+fn a_pruned_log_without_its_history_is_found_by_the_doctor_and_pruned_no_further_unasked() {
+    let mut venue = ended();
+    let data = venue.data().to_owned();
+    assert_eq!(pruned(&data, &["--yes"]).1, 2);
+    assert_eq!(doctor(&data).0, Some(0));
+    venue.start_up();
+    Load::new(&venue).pass(4 * SEGMENT);
+    assert!(venue.stop_up(Signal::TERM).success());
+    assert_eq!(log(&data, &["snapshot", "--kept", "1"]).0, Some(0));
+    let found = || {
+        let (code, text) = doctor(&data);
+        let is_told = |line: &str| line.starts_with("WRONG") && line.contains("was pruned");
+        assert_eq!(code == Some(FOUND_WRONG), text.lines().any(is_told), "{text}");
+        code
+    };
+    assert_eq!(found(), Some(0));
+    // The earlier one ends before the log begins.
+    for history in [None, Some("early")] {
+        with(
+            &data,
+            || {
+                remove(&data, &["history"]);
+                history.iter().for_each(|from| copy(&data.join(from), &data.join("history")));
+            },
+            || {
+                assert_eq!(found(), Some(FOUND_WRONG), "{history:?}");
+                assert_eq!(pruned(&data, &["--dry-run"]), (vec!["history-adapter".to_owned()], 0));
+                assert!(pruned(&data, &["--dry-run", "--without-history"]).1 > 0);
+                let mut up = Process::start(&borrowed(&venue.arguments("up", true)));
+                up.wait_for(0, "end of the adapter", |line| line.contains("was pruned"));
+                up.wait_for(0, "ready line", |line| line.contains("ready without REST"));
+                up.signal(Signal::TERM);
+                assert_eq!(up.wait_for_end().code(), Some(0));
+            },
+        );
+    }
+    // Used, for there is no other.
+    let lock = data.join("history/adapter/lock");
+    with(
+        &data,
+        || fs::write(&lock, "open 0 0\n").expect("it is ours"),
+        || {
+            assert_eq!(found(), Some(0));
+            assert!(pruned(&data, &["--dry-run"]).1 > 0);
+        },
+    );
+    venue.start_up();
 }

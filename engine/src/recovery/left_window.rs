@@ -7,8 +7,8 @@ use rustix::fs::{Access, access};
 use touchline_protocol::log::control::{CONTROL_FILE, WINDOW_FILE};
 
 use super::{
-    RecoveryError, Segments, chain::walk, has_engine, leftover::named, look_at_window, other_user,
-    window_places,
+    RecoveryError, chain::Walked, files::last_frames, has_engine, leftover::named, look_at_window,
+    other_user, window_places,
 };
 use crate::inspect::segments_for_reading;
 
@@ -24,7 +24,7 @@ pub fn check_window(data: &Path, shared_memory: &Path) -> Result<(), RecoveryErr
     if found.as_ref().is_none_or(|window| !window.counts) && !has_engine(data) {
         let (folders, _) = window_places(data, &identity, shared_memory)?;
         if let Err(left) = other_user::check_none(data, &folders)
-            && !is_closed(&segments)?
+            && !is_closed(&last_frames(&segments)?)
         {
             return Err(left);
         }
@@ -39,18 +39,9 @@ pub fn check_window(data: &Path, shared_memory: &Path) -> Result<(), RecoveryErr
     Ok(())
 }
 
-/// True if the log ends as an engine does that ends in order, or has no frame. The last segments are enough for that.
-fn is_closed(segments: &Segments) -> Result<bool, RecoveryError> {
-    let segment_bytes = segments.identity.segment_bytes;
-    let numbers = segments.begin() / segment_bytes..segments.end() / segment_bytes;
-    for number in numbers.rev() {
-        let range = number * segment_bytes..segments.end();
-        let walked = walk(segments, range, &mut |_, _| Ok(()))?;
-        if walked.incarnation > 0 {
-            return Ok(walked.closed);
-        }
-    }
-    Ok(true)
+/// True if the log ends as an engine does that ends in order, or has no frame.
+const fn is_closed(walked: &Walked) -> bool {
+    walked.closed || walked.incarnation == 0
 }
 
 #[cfg(test)]
