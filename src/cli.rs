@@ -269,7 +269,8 @@ pub(crate) struct DumpArguments {
     /// From this time on, seconds since the epoch
     #[arg(long, value_name = "SECONDS", value_parser = crate::log::seconds)]
     pub(crate) since: Option<f64>,
-    /// Before this time, seconds since the epoch
+    /// Before this time, seconds since the epoch. With --follow it ends at the first transaction that is not before
+    /// it, or once all is shown and the engine's clock has passed it; where no engine runs, this machine's clock, by 5 s
     #[arg(long, value_name = "SECONDS", value_parser = crate::log::seconds)]
     pub(crate) until: Option<f64>,
     /// About this account: name or number
@@ -281,7 +282,7 @@ pub(crate) struct DumpArguments {
     /// About the order of this number (numbers count per symbol)
     #[arg(long, value_name = "ORDER_ID")]
     pub(crate) order: Option<u64>,
-    /// Go on as the log grows, until interrupted
+    /// Go on as the log grows, up to --to or --until, or until interrupted
     #[arg(long)]
     pub(crate) follow: bool,
 }

@@ -43,6 +43,7 @@ mod system {
     mod json;
     mod lifecycle;
     mod limits;
+    mod log_dump;
     mod log_state;
     mod log_tools;
     mod lost_log;

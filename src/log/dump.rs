@@ -12,7 +12,8 @@ use std::collections::HashMap;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use touchline_engine::clock::BEHIND_MAX_NS;
 use touchline_engine::inspect::inspect;
 use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::transaction::Transaction;
@@ -113,7 +114,9 @@ fn copy(
     loop {
         match pass.next()? {
             Some(transaction) => {
-                if options.to.is_some_and(|to| transaction.position().0 >= to) {
+                // Without --follow all is read, as what lies behind may be damaged.
+                let is_late = options.follow && !is_before(options.until, transaction.time_ns());
+                if is_late || options.to.is_some_and(|to| transaction.position().0 >= to) {
                     break;
                 }
                 filter.learn(&transaction)?;
@@ -129,6 +132,9 @@ fn copy(
             }
             None => break,
         }
+                if options.until.is_some_and(|until| nothing_comes_before(until, &pass.reader)) {
+                    break;
+                }
     }
     output.flush()?;
     Ok(())
@@ -138,6 +144,31 @@ fn copy(
 struct Filter<'options> {
     options: &'options DumpArguments,
     /// Numbers of what was named, once the log has defined it.
+/// True if `time_ns` lies before a time in seconds, or there is none.
+fn is_before(until: Option<f64>, time_ns: u64) -> bool {
+    until.is_none_or(|until| (time_ns as f64 / NANOSECONDS) < until)
+}
+
+/// True if nothing is left to be read, and to come, of before `until`, in seconds: all that its engine had appended is
+/// read by then, or no engine gives signs of life and this machine's clock is past it as well.
+fn nothing_comes_before(until: f64, reader: &LogReader) -> bool {
+    let signs = reader.signs_of_life();
+    // Engine time, by which transactions have theirs.
+    let engine_ns = signs.map_or(0, |signs| signs.heartbeat_ns);
+    let has_all = signs.is_some_and(|signs| reader.has_read_to(signs.appended));
+    let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+    is_over(until, (engine_ns, has_all), now_ns)
+}
+
+/// The same, by engine time as of the last sign of life, 0 if there was none, and by the clock of this machine. What
+/// an engine that was killed has appended may never come to be read.
+fn is_over(until: f64, (engine_ns, has_all): (u64, bool), now_ns: u64) -> bool {
+    let is_past = |time_ns| !is_before(Some(until), time_ns);
+    let silence_ns = now_ns.saturating_sub(engine_ns);
+    has_all && is_past(engine_ns)
+        || silence_ns > BEHIND_MAX_NS && is_past(now_ns.saturating_sub(BEHIND_MAX_NS))
+}
+
     account: Option<Sought>,
     symbol: Option<Sought>,
     /// Account of each key: a command names the key only.
@@ -211,7 +242,7 @@ impl<'options> Filter<'options> {
         let options = self.options;
         let time = transaction.time_ns() as f64 / NANOSECONDS;
         let in_time = options.since.is_none_or(|since| time >= since)
-            && options.until.is_none_or(|until| time < until)
+            && is_before(options.until, transaction.time_ns())
             && options.from.is_none_or(|from| transaction.position().0 >= from);
         in_time
             && is_any_or(&self.account, |number| {
@@ -289,4 +320,34 @@ pub(crate) fn seconds(text: &str) -> Result<f64> {
         text.parse().with_context(|| format!("{text:?} is not a number of seconds"))?;
     anyhow::ensure!(seconds.is_finite() && seconds >= 0.0, "{text:?} is not a time");
     Ok(seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_over_once_nothing_of_before_can_come() {
+        const SECOND: u64 = 1_000_000_000;
+        for (engine_s, has_all, now_s, expected) in [
+            (99, true, 100, false),
+            (100, true, 100, true),
+            // Not by the clock of this machine, while an engine says what time it has.
+            (99, true, 104, false),
+            (1000, true, 7, true),
+            // What it has appended by then is not on disk yet.
+            (101, false, 101, false),
+            (101, false, 106, false),
+            (101, false, 107, true),
+            // Without an engine.
+            (0, false, 104, false),
+            (0, false, 105, true),
+            (60, true, 104, false),
+            (60, true, 106, true),
+        ] {
+            let (engine_ns, now_ns) = (engine_s * SECOND, now_s * SECOND);
+            let found = is_over(100.0, (engine_ns, has_all), now_ns);
+            assert_eq!(found, expected, "{engine_s} {has_all} {now_s}");
+        }
+    }
 }

@@ -1,0 +1,53 @@
+//! What `touchline log dump` is asked for: how long it follows.
+
+use super::json::Json;
+use super::log_tools::{lines, traded};
+use super::process::Process;
+use super::venue::Venue;
+use rustix::process::Signal;
+
+/// A time on the command line, nanoseconds since the epoch.
+fn seconds(time_ns: i128) -> String {
+    format!("{}.{:09}", time_ns / 1_000_000_000, time_ns % 1_000_000_000)
+}
+
+fn following(venue: &Venue, arguments: &[&str]) -> Process {
+    let data = venue.data().to_str().expect("temporary folders have plain names");
+    Process::start(&[&["log", "--data", data, "dump", "--follow"], arguments].concat())
+}
+
+/// What a dump shows that ends by itself.
+fn followed(mut follower: Process) -> Vec<Json> {
+    assert_eq!(follower.wait_for_end().code(), Some(0), "{:?}", follower.lines());
+    follower.into_lines().iter().map(|line| Json::parse(line)).collect()
+}
+
+fn last_time(transactions: &[Json]) -> i128 {
+    transactions.last().expect("the log is not empty").integer_at("timeNs")
+}
+
+#[test]
+fn who_follows_a_log_until_a_time_ends_then() {
+    let mut venue = traded();
+    let all = lines(venue.data(), &["dump"]);
+    let (first, last) = (all[0].integer_at("timeNs"), last_time(&all));
+    // Of the log's own time, which has passed; a transaction behind it says so.
+    let middle = seconds(i128::midpoint(first, last));
+    let before = lines(venue.data(), &["dump", "--until", &middle]);
+    let until = |time: &str| following(&venue, &["--until", time]);
+    assert_eq!(followed(until(&middle)), before);
+    assert_eq!(followed(until("1")), []);
+    // Of a time to come, at which nothing happens.
+    let later = last + 2_000_000_000;
+    let follower = until(&seconds(later));
+    venue.a().limit("BTCUSDT", "SELL", "0.03", "21000");
+    let shown = followed(follower);
+    let mut in_time = lines(venue.data(), &["dump"]);
+    in_time.retain(|one| one.integer_at("timeNs") < later);
+    assert_eq!(shown, in_time);
+    // No engine says how late it is.
+    assert!(venue.stop_up(Signal::TERM).success());
+    let all = lines(venue.data(), &["dump"]);
+    let behind = seconds(last_time(&all) + 1_000);
+    assert_eq!(followed(following(&venue, &["--until", &behind])), all);
+}
