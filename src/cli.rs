@@ -273,7 +273,8 @@ pub(crate) struct DumpArguments {
     /// it, or once all is shown and the engine's clock has passed it; where no engine runs, this machine's clock, by 5 s
     #[arg(long, value_name = "SECONDS", value_parser = crate::log::seconds)]
     pub(crate) until: Option<f64>,
-    /// About this account: name or number
+    /// About this account: name or number. About `fees` is what was paid into it or out of it by hand: commissions are
+    /// part of the trades
     #[arg(long)]
     pub(crate) account: Option<String>,
     /// About this symbol: name or number

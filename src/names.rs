@@ -347,6 +347,11 @@ impl Sought {
         self.is_settled = true;
     }
 
+    /// True if a definition of what is meant was seen.
+    pub(crate) const fn is_found(&self) -> bool {
+        self.found.is_some()
+    }
+
     /// The number of what is meant; one that was not defined yet stands for itself.
     pub(crate) fn number(&self) -> Option<u64> {
         self.found.or(self.number)

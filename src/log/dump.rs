@@ -6,6 +6,7 @@ use super::json::AsJson;
 use super::{FoundDamage, Pass};
 use crate::cli::DumpArguments;
 use crate::names::{Names, Sought};
+use crate::notice;
 use crate::pruned::missing_beginning;
 use anyhow::{Context, Result, bail};
 use std::collections::HashMap;
@@ -30,12 +31,13 @@ pub(super) fn run(data: &Path, options: &DumpArguments) -> Result<ExitCode> {
     let mut reader = LogReader::open(data, Follow::Durable)?;
     let begin = reader.position();
     let mut filter = Filter::new(options);
-    // Without a snapshot a name may be defined further on, and else it is told that it is not.
-    if reader.position().0 > 0
-        && filter.needs_names()
-        && let Ok(names) = Names::of_pruned(data)
-    {
-        filter.learn_all(&names)?;
+    // Without a snapshot a name may be defined further on, and else it is told that it is not; a number may be of
+    // what was defined before.
+    if reader.position().0 > 0 && filter.needs_names() {
+        match Names::of_pruned(data) {
+            Ok(names) => filter.learn_all(&names)?,
+            Err(_) => filter.lacks_definitions = true,
+        }
     }
     if let Some(from) = options.from
         && !filter.needs_names()
@@ -53,7 +55,9 @@ pub(super) fn run(data: &Path, options: &DumpArguments) -> Result<ExitCode> {
         Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
         Err(error) => Err(error),
         Ok(()) => {
-            filter.check_names()?;
+            if let Some(unknown) = filter.unknown().next() {
+                bail!(unknown);
+            }
             // Whoever asks for all of it is told what is not there.
             if options.from.is_none()
                 && let Some(why) = missing_beginning(data, begin)?
@@ -128,22 +132,18 @@ fn copy(
             None if options.follow => {
                 filter.settle();
                 output.flush()?;
+                if options.until.is_some_and(|until| nothing_comes_before(until, &pass.reader)) {
+                    break;
+                }
                 pass.reader.wait(WAIT)?;
             }
             None => break,
         }
-                if options.until.is_some_and(|until| nothing_comes_before(until, &pass.reader)) {
-                    break;
-                }
     }
     output.flush()?;
     Ok(())
 }
 
-/// Which transactions are shown: those that pass every given condition.
-struct Filter<'options> {
-    options: &'options DumpArguments,
-    /// Numbers of what was named, once the log has defined it.
 /// True if `time_ns` lies before a time in seconds, or there is none.
 fn is_before(until: Option<f64>, time_ns: u64) -> bool {
     until.is_none_or(|until| (time_ns as f64 / NANOSECONDS) < until)
@@ -169,19 +169,29 @@ fn is_over(until: f64, (engine_ns, has_all): (u64, bool), now_ns: u64) -> bool {
         || silence_ns > BEHIND_MAX_NS && is_past(now_ns.saturating_sub(BEHIND_MAX_NS))
 }
 
+/// Which transactions are shown: those that pass every given condition.
+struct Filter<'options> {
+    options: &'options DumpArguments,
+    /// Numbers of what was named, once the log has defined it.
     account: Option<Sought>,
     symbol: Option<Sought>,
     /// Account of each key: a command names the key only.
     keys: HashMap<u64, u32>,
+    /// Some definitions were in what the log does not have any more, and no snapshot has them.
+    lacks_definitions: bool,
+    /// What was unknown where the log ended was told.
+    has_warned: bool,
 }
 
 impl<'options> Filter<'options> {
     fn new(options: &'options DumpArguments) -> Self {
         Self {
             options,
-            account: options.account.as_deref().map(|text| Sought::new("account", text)),
+            account: options.account.as_deref().map(Sought::holder),
             symbol: options.symbol.as_deref().map(|text| Sought::new("symbol", text)),
             keys: HashMap::new(),
+            lacks_definitions: false,
+            has_warned: false,
         }
     }
 
@@ -199,19 +209,23 @@ impl<'options> Filter<'options> {
     }
 
     /// What was there when the dump began is read: what that has named stays what is meant, whatever is
-    /// called by its number later.
+    /// called by its number later. What it has not named may come, or is misspelt.
     fn settle(&mut self) {
+        if !self.has_warned {
+            self.unknown().for_each(|unknown| notice::alert!("touchline: {unknown} yet"));
+            self.has_warned = true;
+        }
         [&mut self.account, &mut self.symbol].into_iter().flatten().for_each(Sought::settle);
     }
 
-    fn check_names(&self) -> Result<()> {
-        for (what, sought) in [("account", &self.account), ("symbol", &self.symbol)] {
-            if let Some(Sought { text, .. }) = sought.as_ref().filter(|one| one.number().is_none())
-            {
-                anyhow::bail!("the log defines no {what} {text:?}");
-            }
-        }
-        Ok(())
+    /// What is sought and was not defined, as far as the log was read.
+    fn unknown(&self) -> impl Iterator<Item = String> {
+        let known_by_number = |one: &Sought| self.lacks_definitions && one.number().is_some();
+        let sought = [("account", &self.account), ("symbol", &self.symbol)].into_iter();
+        sought.filter_map(move |(what, sought)| {
+            let unknown = sought.as_ref().filter(|one| !one.is_found() && !known_by_number(one))?;
+            Some(format!("the log defines no {what} {:?}", unknown.text))
+        })
     }
 
     fn learn(&mut self, transaction: &Transaction<'_>) -> Result<()> {
@@ -284,7 +298,12 @@ impl<'options> Filter<'options> {
                     _ => has(command.fields(), number, names),
                 }
         });
-        in_command || transaction.events().flatten().any(|event| has(event.fields(), number, names))
+        let in_event = |event: &Event<'_>| match event {
+            // Without a key it is nobody's.
+            Event::SessionStarted(session) if session.key_id.0 == 0 => false,
+            _ => has(event.fields(), number, names),
+        };
+        in_command || transaction.events().flatten().any(|event| in_event(&event))
     }
 }
 

@@ -1,7 +1,8 @@
-//! What `touchline log dump` is asked for: how long it follows.
+//! What `touchline log dump` is asked for: how long it follows, and accounts and symbols by name and number.
 
+use super::admin::admin;
 use super::json::Json;
-use super::log_tools::{lines, traded};
+use super::log_tools::{lines, log, traded};
 use super::process::Process;
 use super::venue::Venue;
 use rustix::process::Signal;
@@ -50,4 +51,38 @@ fn who_follows_a_log_until_a_time_ends_then() {
     let all = lines(venue.data(), &["dump"]);
     let behind = seconds(last_time(&all) + 1_000);
     assert_eq!(followed(following(&venue, &["--until", &behind])), all);
+}
+
+#[test]
+fn the_fee_account_is_an_account_as_any_other() {
+    let venue = traded();
+    admin(&venue, &["withdraw", "fees", "USDT", "0.01"]);
+    let of = |account: &str| lines(venue.data(), &["dump", "--account", account]);
+    let by_name = of("fees");
+    let shown: Vec<_> = by_name.iter().map(|one| one.at("command").text_at("message")).collect();
+    assert_eq!(shown, ["Withdraw"]);
+    assert_eq!(of("0"), by_name);
+}
+
+#[test]
+fn a_number_that_nothing_has_is_told_as_a_name_is() {
+    let venue = traded();
+    for (arguments, named) in [
+        (["--account", "99"], "the log defines no account \"99\""),
+        (["--account", "#99"], "the log defines no account \"#99\""),
+        (["--symbol", "99"], "the log defines no symbol \"99\""),
+    ] {
+        let (code, output, errors) = log(venue.data(), &[&["dump"], &arguments[..]].concat());
+        assert_eq!((code, output.as_str()), (Some(1), ""), "{arguments:?}: {errors}");
+        assert!(errors.contains(named), "{errors}");
+    }
+    // It may come while the log is followed.
+    for (sought, name) in [("3", "C"), ("D", "D")] {
+        let mut follower = following(&venue, &["--account", sought]);
+        let warning = format!("the log defines no account \"{sought}\" yet");
+        follower.wait_for(0, "warning", |line| line.contains(&warning));
+        admin(&venue, &["account", name]);
+        follower.wait_for(0, "definition", |line| line.contains("CreateAccount"));
+        follower.kill();
+    }
 }
