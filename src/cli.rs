@@ -196,6 +196,8 @@ pub(crate) enum LogAction {
     /// beginning is missing and no snapshot stands for it
     Dump(DumpArguments),
     /// Find the first transaction at which two logs part. Exit code 3: they do, or one is damaged
+    ///
+    /// Of one log and a pruned copy of it what lies behind the later beginning is compared, which is told.
     Diff {
         /// Data folder of the other log
         other: PathBuf,

@@ -44,6 +44,7 @@ mod system {
     mod lifecycle;
     mod limits;
     mod log_dump;
+    mod log_pruned;
     mod log_state;
     mod log_tools;
     mod lost_log;

@@ -63,7 +63,7 @@ pub(crate) fn traded() -> Venue {
     venue
 }
 
-fn copy_of(venue: &Venue) -> (TempDir, PathBuf) {
+pub(crate) fn copy_of(venue: &Venue) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let copy = folder.path().join("copy");
     fs::create_dir_all(copy.join("log")).expect("a folder can be made");

@@ -1,0 +1,66 @@
+//! `touchline log diff` of a log whose beginning was pruned.
+
+use super::json::Json;
+use super::log_tools::{copy_of, lines, log, object, traded};
+use super::readers::Load;
+use super::venue::{Part, UNLIMITED, Venue};
+use rustix::process::Signal;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Bytes of a segment of these venues.
+const SEGMENT: u64 = 2 << 20;
+
+/// A venue that has ended, and a copy of it whose log has lost its first segment, for which a snapshot stands.
+fn pruned() -> (Venue, TempDir, PathBuf) {
+    let settings = ["--set", "log.segment_mib=2", "--set", "log.window_mib=8"];
+    let mut venue = Venue::up(&[&UNLIMITED[..], &settings].concat());
+    let mut load = Load::new(&venue);
+    load.pass(SEGMENT + SEGMENT / 2);
+    let made = object(venue.data(), &["snapshot", "--json"]).text_at("path").to_owned();
+    load.pass(load.position + SEGMENT / 2);
+    drop(load);
+    assert!(venue.stop_up(Signal::TERM).success());
+    let (folder, copy) = copy_of(&venue);
+    let snapshots = copy.join("snapshots");
+    fs::create_dir(&snapshots).expect("a folder can be made");
+    let name = PathBuf::from(&made);
+    let name = name.file_name().expect("it is a file");
+    fs::copy(&made, snapshots.join(name)).expect("it can be copied");
+    fs::remove_file(copy.join("log/00000000.seg")).expect("it is there");
+    (venue, folder, copy)
+}
+
+#[test]
+fn a_pruned_log_is_compared_from_where_it_begins() {
+    let (mut venue, _folder, copy) = pruned();
+    let begin = object(&copy, &["info", "--json"]).integer_at("begin");
+    let kept = lines(&copy, &["dump"]).len() as i128;
+    let name = |data: &Path| data.to_str().expect("temporary folders have plain names").to_owned();
+    let (whole, pruned) = (name(venue.data()), name(&copy));
+    for (data, other) in [(venue.data(), &*pruned), (&copy, &*whole)] {
+        let (code, output, errors) = log(data, &["diff", other]);
+        assert_eq!(code, Some(0), "{output}{errors}");
+        assert_eq!(output, format!("{kept} transactions, the same in both\n"));
+        assert!(errors.contains(&format!("{pruned} begins at position {begin}")), "{errors}");
+        let found = object(data, &["diff", other, "--json"]);
+        assert_eq!((found.integer_at("from"), found.integer_at("same")), (begin, kept));
+    }
+
+    venue.start_engine();
+    venue.kill9(Part::Engine);
+    let (code, output, _) = log(&copy, &["diff", &whole, "--json"]);
+    let found = Json::parse(output.trim());
+    assert_eq!((code, found.integer_at("same")), (Some(3), kept));
+    assert_eq!(found.at("left"), &Json::parse("null"));
+    assert_eq!(found.at("right").at("command").text_at("message"), "EngineStarted");
+
+    // Positions of two logs say nothing of each other.
+    let mut other = traded();
+    assert!(other.stop_up(Signal::TERM).success());
+    let (code, output, _) = log(&copy, &["diff", &name(other.data()), "--json"]);
+    let found = Json::parse(output.trim());
+    assert_eq!((code, found.integer_at("same")), (Some(3), 0));
+    assert_eq!(found.at("from"), &Json::parse("null"));
+}
