@@ -206,7 +206,7 @@ pub(crate) enum LogAction {
     /// Exit code 3: this build decides otherwise, the log is damaged, or its beginning is missing and no snapshot
     /// stands for it
     Replay {
-        /// Stop in front of this position
+        /// Stop in front of this position, which cannot be before the oldest snapshot of a log that was pruned
         #[arg(long, value_name = "POSITION")]
         until: Option<u64>,
     },

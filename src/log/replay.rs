@@ -4,7 +4,7 @@
 use super::check::progress;
 use super::{FOUND_WRONG, Pass};
 use crate::{notice, pruned};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
@@ -17,6 +17,13 @@ pub(super) fn run(data: &Path, until: Option<u64>, json: bool) -> Result<ExitCod
     let mut replica = Replica::new();
     if reader.position().0 > 0 {
         replica = pruned::replica(data, &mut reader)?;
+        let oldest = replica.position();
+        if let Some(until) = until.filter(|until| *until < oldest.0) {
+            bail!(
+                "position {until} is older than the oldest snapshot, at {oldest}, which stands for what was pruned: \
+                 nothing before that can be replayed"
+            );
+        }
         notice::alert!("the log was pruned: from the snapshot at position {}", replica.position());
     }
     // What is in a snapshot was not replayed.

@@ -1,4 +1,4 @@
-//! `touchline log diff` of a log whose beginning was pruned.
+//! `touchline log diff` and `replay` of a log whose beginning was pruned.
 
 use super::json::Json;
 use super::log_tools::{copy_of, lines, log, object, traded};
@@ -63,4 +63,20 @@ fn a_pruned_log_is_compared_from_where_it_begins() {
     let found = Json::parse(output.trim());
     assert_eq!((code, found.integer_at("same")), (Some(3), 0));
     assert_eq!(found.at("from"), &Json::parse("null"));
+}
+
+#[test]
+fn a_state_before_the_oldest_snapshot_is_not_shown_as_another_one() {
+    let (_venue, _folder, copy) = pruned();
+    let stands = object(&copy, &["replay", "--json"]).at("snapshot").integer_at("position");
+    let first = lines(&copy, &["dump"])[0].integer_at("position");
+    assert!(first < stands);
+    for until in [0, first, stands - 64] {
+        let (code, output, errors) = log(&copy, &["replay", "--until", &until.to_string()]);
+        assert_eq!((code, output.as_str()), (Some(1), ""), "{errors}");
+        let told = format!("position {until} is older than the oldest snapshot, at {stands}");
+        assert!(errors.contains(&told), "{errors}");
+    }
+    let found = object(&copy, &["replay", "--json", "--until", &stands.to_string()]);
+    assert_eq!((found.integer_at("position"), found.integer_at("transactions")), (stands, 0));
 }
