@@ -91,11 +91,13 @@ fn main() -> ExitCode {
 /// A full disk must not pass for an empty report. What was found wrong is told by the exit code all the same.
 fn told(code: ExitCode) -> anyhow::Result<ExitCode> {
     match notice::unwritten() {
+        None => {}
         Some(error) if code == ExitCode::SUCCESS => {
             anyhow::bail!("it was done, but what came of it cannot be printed: {error}")
         }
-        _ => Ok(code),
+        Some(error) => notice::alert!("touchline: what was found cannot be printed: {error}"),
     }
+    Ok(code)
 }
 
 fn run_engine(arguments: &cli::EngineArguments) -> anyhow::Result<()> {

@@ -1,12 +1,14 @@
-//! `touchline log diff` and `replay` of a log whose beginning was pruned.
+//! `touchline log diff` and `replay` of a log whose beginning was pruned, and a report of `diff` that is lost.
 
 use super::json::Json;
 use super::log_tools::{copy_of, lines, log, object, traded};
 use super::readers::Load;
 use super::venue::{Part, UNLIMITED, Venue};
+use crate::patience::{Running, finish};
 use rustix::process::Signal;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// Bytes of a segment of these venues.
@@ -79,4 +81,27 @@ fn a_state_before_the_oldest_snapshot_is_not_shown_as_another_one() {
     }
     let found = object(&copy, &["replay", "--json", "--until", &stands.to_string()]);
     assert_eq!((found.integer_at("position"), found.integer_at("transactions")), (stands, 0));
+}
+
+/// Its exit code says what was found, whether or not anybody can read more.
+#[test]
+fn what_is_found_wrong_and_cannot_be_printed_is_told_to_be_lost() {
+    let mut venue = traded();
+    let (_folder, copy) = copy_of(&venue);
+    venue.a().limit("BTCUSDT", "SELL", "0.03", "21000");
+    assert!(venue.stop_up(Signal::TERM).success());
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let running = Command::new(env!("CARGO_BIN_EXE_touchline"))
+        .args(["log", "diff"])
+        .arg(venue.data())
+        .arg("--data")
+        .arg(copy)
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .spawn();
+    let running = Running(running.expect("the built executable starts"));
+    let output = finish(running, "a report for a full disk");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    assert!(errors.contains("cannot be printed"), "{errors}");
 }
