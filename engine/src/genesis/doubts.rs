@@ -47,6 +47,7 @@ pub struct SymbolFacts<'name> {
 #[must_use]
 pub fn doubts(symbol: &SymbolFacts<'_>) -> Vec<Doubt> {
     let mut doubts = useless_flags(symbol);
+    doubts.extend(takes_nothing(symbol));
     if let Some(found) = finer_than_amounts(symbol.name, symbol.filters) {
         let advice = "tick_size times lot_step a multiple of 0.00000001, and price_min and lot_min of their steps";
         doubts.push(Doubt { found, advice: advice.to_owned() });
@@ -90,6 +91,27 @@ fn useless_flags(symbol: &SymbolFacts<'_>) -> Vec<Doubt> {
         advice: format!("its order_types need {types} for that"),
     };
     useless.map(told).collect()
+}
+
+/// Keys by which a symbol refuses all orders, or all that have a price. Whoever wants no orders for now sets its status.
+fn takes_nothing(symbol: &SymbolFacts<'_>) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    if symbol.order_types == 0 {
+        let found = format!("symbol {}: order_types = []: every order is refused", symbol.name);
+        doubts.push(Doubt { found, advice: "the order types that it is to take".to_owned() });
+    }
+    // Either is off if it is 0.
+    let SymbolFilters { percent_price_up: up, percent_price_down: down, .. } = *symbol.filters;
+    if up != 0 && up < down {
+        let (name, up, down) = (symbol.name, trimmed(up), trimmed(down));
+        let found = format!(
+            "symbol {name}: percent_price_up {up} is less than percent_price_down {down}: once there is an average price, \
+             every price is refused"
+        );
+        let advice = "percent_price_up above 1, and percent_price_down below it".to_owned();
+        doubts.push(Doubt { found, advice });
+    }
+    doubts
 }
 
 /// Steps that a symbol states and that orders over REST cannot keep, as these have no more decimals than an asset's
@@ -169,6 +191,28 @@ mod tests {
         }
         let off = told([2, 2], "tick_size = \"1\"\nlot_min = \"0.001\"\n");
         assert!(!off.iter().any(|told| told.contains("precision")), "{off:?}");
+    }
+
+    #[test]
+    fn a_symbol_that_can_take_nothing_is_told() {
+        const STEPS: &str = "tick_size = \"0.0001\"\nlot_step = \"0.0001\"\n";
+        const PERCENT: &str = "percent_price_up 0.5 is less than percent_price_down 2: ";
+        for (keys, expected) in [
+            ("percent_price_up = \"0.5\"\npercent_price_down = \"2\"", Some(PERCENT)),
+            ("percent_price_up = \"2\"\npercent_price_down = \"0.5\"", None),
+            ("percent_price_up = \"1\"\npercent_price_down = \"1\"", None),
+            // Each may be off.
+            ("percent_price_up = \"0.5\"", None),
+            ("percent_price_down = \"2\"", None),
+            ("order_types = []", Some("order_types = []: ")),
+            ("order_types = [\"MARKET\"]", None),
+        ] {
+            let told = told([8, 8], &format!("{STEPS}{keys}"));
+            assert_eq!(told.len(), usize::from(expected.is_some()), "{keys}: {told:?}");
+            for (told, expected) in told.iter().zip(expected) {
+                assert!(told.starts_with(&format!("symbol AB: {expected}")), "{told}");
+            }
+        }
     }
 
     #[test]
