@@ -158,9 +158,8 @@ impl Genesis {
         // The fee account is the first one.
         let id = AccountId(index as u32 + 1);
         let entry = ("accounts", index);
-        let name = Name::new(&account.name)
-            .filter(|name| !name.is_empty())
-            .ok_or_else(|| wrong(entry, "name", &account.name, "1 to 31 printable characters"))?;
+        let name = account_name(&account.name)
+            .ok_or_else(|| wrong(entry, "name", &account.name, ACCOUNT_NAME))?;
         self.push(CreateAccount {
             name,
             maker_rate: account.maker_rate.0,
@@ -185,6 +184,16 @@ impl Genesis {
         command.command_mut().sequence = Sequence(self.commands.len() as u64 + 1);
         self.commands.push(bytemuck::allocation::pod_collect_to_vec(command.as_bytes()));
     }
+}
+
+/// What the name of an account is, in words.
+pub const ACCOUNT_NAME: &str = "1 to 31 printable characters, and no blank at its ends";
+
+/// The name of an account; `None` of what none is to have: in a list, `A` and `A ` are the same to whoever reads it.
+/// The core takes blanks, and venues may have accounts with such names.
+#[must_use]
+pub fn account_name(text: &str) -> Option<Name> {
+    Name::new(text).filter(|name| !name.is_empty() && text.trim_ascii() == text)
 }
 
 /// The command that defines a symbol as its section says; `asset_of` finds an asset by its name.
@@ -390,6 +399,23 @@ mod tests {
         assert_eq!(symbol("order_types = [\"LIMIT_MAKER\"]\niceberg = true").flags, SYMBOL_ICEBERG);
         let error = venue("order_types = [\"limit\"]").err().unwrap_or_default();
         assert!(error.contains("\"limit\"") && error.contains("TAKE_PROFIT_LIMIT"), "{error}");
+    }
+
+    /// Nobody sees in a list, or in a log, that one is another than the one without.
+    #[test]
+    fn an_account_has_a_name_without_blanks_at_its_ends() {
+        let named = |name: &str| {
+            let text = format!("[[accounts]]\nname = \"{name}\"\n");
+            let config: EngineConfig = toml::from_str(&text).unwrap();
+            Genesis::new(&config).map(|_| ()).map_err(|error| error.to_string())
+        };
+        for name in ["A", "A B", "~", "An account with a long name, 31"] {
+            assert_eq!(named(name), Ok(()));
+        }
+        for name in ["", " ", "  ", " A", "A ", "\u{c4}", "An account with a long name, of 33"] {
+            let error = named(name).expect_err(name);
+            assert!(error.contains("and no blank at its ends") && error.contains(name), "{error}");
+        }
     }
 
     /// Another one could be asked for by nobody.

@@ -6,12 +6,12 @@ use crate::names::Names;
 use anyhow::{Context, Result};
 use serde_json::json;
 use std::path::Path;
+use touchline_engine::genesis::{ACCOUNT_NAME, account_name};
 use touchline_protocol::message::command::{
     ACCOUNT_CAN_DEPOSIT, ACCOUNT_CAN_TRADE, ACCOUNT_CAN_WITHDRAW, CreateAccount, Deposit, EVERY,
     KillAccount, PERMISSION_SPOT, SetAccount, SetFees, Withdraw,
 };
 use touchline_protocol::message::event::Done;
-use touchline_protocol::text::Name;
 use touchline_protocol::units::{AccountId, Amount, SymbolId};
 
 pub(super) fn create(
@@ -21,9 +21,7 @@ pub(super) fn create(
     taker_rate: &str,
 ) -> Result<Report> {
     let mut command = CreateAccount {
-        name: Name::new(name)
-            .filter(|name| !name.is_empty())
-            .with_context(|| format!("name {name:?} is not 1 to 31 printable characters"))?,
+        name: account_name(name).with_context(|| format!("name {name:?} is not {ACCOUNT_NAME}"))?,
         maker_rate: decimal_of("--maker-rate", maker_rate)?,
         taker_rate: decimal_of("--taker-rate", taker_rate)?,
         flags: ACCOUNT_CAN_TRADE | ACCOUNT_CAN_WITHDRAW | ACCOUNT_CAN_DEPOSIT,

@@ -19,7 +19,7 @@ pub(crate) struct AdminArguments {
 pub(crate) enum AdminAction {
     /// Create an account; prints its number
     Account {
-        /// Unique name, 1 to 31 printable characters
+        /// Unique name, 1 to 31 printable characters, and no blank at its ends
         name: String,
         /// Commission as the maker, share of the received amount
         #[arg(long, default_value = "0.001")]

@@ -163,7 +163,7 @@ pub struct SymbolSection {
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccountSection {
-    /// Unique name, 1 to 31 printable characters.
+    /// Unique name, 1 to 31 printable characters, and no blank at its ends.
     pub name: String,
     /// Commission as the maker, share of the received amount.
     #[serde(default)]
