@@ -246,6 +246,25 @@ mod tests {
     }
 
     #[test]
+    fn a_value_of_another_kind_is_told_with_its_key() {
+        for (text, told) in [
+            ("[engine]\nwait = 1", "/own/venue.toml, line 2: wanted string or table (key `wait`)"),
+            (
+                "[log]\nwindow_mib = \"x\"",
+                "line 2: invalid type: string \"x\", expected u64 (key `window_mib`)",
+            ),
+            (
+                "[[accounts]]\nname = \"A\"\n[[accounts]]\nname = 7",
+                "line 4: invalid type: integer `7`, expected a string (key `name`)",
+            ),
+            ("[engine]\nweight = 1", "line 2: unknown field `weight`"),
+        ] {
+            let error = of_text(text).map(|_| ()).unwrap_err();
+            assert!(format!("{error:#}").contains(told), "{error:#}");
+        }
+    }
+
+    #[test]
     fn single_keys_are_set_and_wrong_ones_named() {
         let settings = with(&["engine.wait=spin", "log.window_mib=16"]).unwrap();
         assert_eq!(settings.engine.engine.wait, touchline_engine::config::Wait::Spin);

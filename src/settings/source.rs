@@ -84,8 +84,10 @@ impl Source {
         // Of several wrong places this one may be another than what the error is about.
         match toml::from_str::<File>(&self.text) {
             Err(found) if found.span().is_some() => {
-                let place = self.name_with(found.span().map(|span| span.start));
-                anyhow!("{}", found.message()).context(place)
+                let offset = found.span().map(|span| span.start);
+                let key = offset.and_then(|offset| self.key_of_value_at(offset));
+                let key = key.map_or_else(String::new, |key| format!(" (key `{key}`)"));
+                anyhow!("{}{key}", found.message()).context(self.name_with(offset))
             }
             _ => error.context(self.name.clone()),
         }
@@ -97,6 +99,20 @@ impl Source {
         let table = DeTable::parse(&self.text).ok()?;
         let section = table.get_ref().get(section)?.get_ref().as_table()?;
         start_of(section, key)
+    }
+
+    /// The key of a section, or of an entry of a list, whose value stands there in the text.
+    fn key_of_value_at(&self, offset: usize) -> Option<String> {
+        let table = DeTable::parse(&self.text).ok()?;
+        let sections = table.get_ref().values().map(|section| section.get_ref());
+        let entries = sections.flat_map(|section| {
+            let entries = section.as_array().map(|entries| entries.iter());
+            let entries = entries.into_iter().flatten().map(|entry| entry.get_ref());
+            section.as_table().into_iter().chain(entries.filter_map(|entry| entry.as_table()))
+        });
+        let mut keys = entries.flat_map(|entry| entry.iter());
+        let found = keys.find(|(_, value)| value.span().contains(&offset));
+        found.map(|(key, _)| key.get_ref().to_string())
     }
 
     /// Where in the text a key of an entry of a list stands, or else the entry. A key in a table of its own is
