@@ -128,7 +128,7 @@ impl Child {
         thread::Builder::new().name(format!("{role} errors")).spawn(move || {
             let _reads = reads;
             for line in lines(errors) {
-                alert!("{line}");
+                alert!("{}", with_speaker(role, &line));
             }
         })?;
         Ok(())
@@ -292,6 +292,13 @@ fn lines(stream: impl Read) -> impl Iterator<Item = String> {
     lines.map(|line| String::from_utf8_lossy(&line).into_owned())
 }
 
+/// A line of a child's standard error, with whose it is, if that does not stand there.
+fn with_speaker(role: Role, line: &str) -> String {
+    let speaker = format!("{role}: ");
+    let is_told = [speaker.as_str(), "touchline: "].iter().any(|told| line.starts_with(told));
+    if is_told { line.to_owned() } else { speaker + line }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -302,6 +309,18 @@ mod tests {
         for (wait_status, is_memory) in [(9, true), (11, false), (1 << 8, false)] {
             let told = told(ExitStatus::from_raw(wait_status));
             assert_eq!(told.contains("want of memory"), is_memory, "{told}");
+        }
+    }
+
+    #[test]
+    fn an_error_is_told_with_whose_it_is() {
+        let told = |line| with_speaker(Role::Engine, line);
+        assert_eq!(
+            told("log failed at durable position 7"),
+            "engine: log failed at durable position 7"
+        );
+        for line in ["engine: no room", "touchline: no room"] {
+            assert_eq!(told(line), line);
         }
     }
 
