@@ -77,6 +77,23 @@ fn a_reply_in_pieces_arrives_whole_and_the_connection_goes_on() {
     assert_eq!(client.answer().body, "GET /after q= h=- b=");
 }
 
+/// Where there are no chunks the end of the connection is the end of such a reply.
+#[test]
+fn an_old_client_is_told_that_the_connection_ends_with_a_reply_in_pieces() {
+    let site = defaults();
+    let mut client = site.client();
+    let get = |path| format!("GET {path} HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    client.send(get("/whole"));
+    let whole = client.answer();
+    assert_eq!((whole.status, whole.header("connection")), (200, Some("keep-alive")));
+    client.send(get("/pieces"));
+    let head = client.head();
+    let lengths = (head.header("content-length"), head.header("transfer-encoding"));
+    assert_eq!((head.status, lengths), (200, (None, None)));
+    assert_eq!(head.header("connection"), Some("close"));
+    assert_eq!(client.rest().len(), "first,".len() + 3 * PIECE);
+}
+
 #[test]
 fn a_service_may_take_shorter_bodies_than_the_front() {
     let site = defaults();

@@ -17,7 +17,7 @@ use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Response, StatusCode};
+use hyper::{Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot::{self, error::TryRecvError};
@@ -133,9 +133,14 @@ async fn answer(
         .or_else(|Unencodable| encode(Fault::Abandoned.reply()))
         .unwrap_or_else(|Unencodable| Response::new(ReplyBody::default()));
     let whole = connection.progress.replied();
-    if !whole || connection.stop.borrow().is_some() {
+    // HTTP/1.0 has no chunks: what has no length ends with its connection, and hyper does not say so to whoever has
+    // asked for more.
+    let is_last = head.version < Version::HTTP_11 && response.body().size_hint().exact().is_none();
+    if !whole || is_last || connection.stop.borrow().is_some() {
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(CONNECTION, close);
+        // Of a newer version hyper adds to it that the connection goes on.
+        *response.version_mut() = head.version;
     }
     Ok(response)
 }
