@@ -27,8 +27,8 @@ pub use memory::{ConsumerMemory, HeapRing, ProducerMemory, heap_ring};
 pub use producer::{Producer, PushError};
 #[cfg(not(loom))]
 pub use session::{
-    RingCapacities, SessionDescriptors, SessionEnd, SessionError, SharedInput, SharedOutput,
-    Signals,
+    Alive, PeerMoves, RingCapacities, SessionDescriptors, SessionEnd, SessionError, SharedInput,
+    SharedOutput, Signals,
 };
 
 use layout::{MAX_SLOTS, SLOT_WORDS};

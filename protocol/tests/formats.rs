@@ -97,7 +97,11 @@ fn shared_words_are_where_the_sources_have_them() {
     };
     let slots = format!("{} each", ring::SLOT_BYTES);
     has("In shared memory", "8", &[(ring::TAIL_OFFSET, "tail"), (ring::HEAD_OFFSET, "head")]);
-    let small = [(ring::PARKED_OFFSET, "parked"), (ring::DOORBELL_OFFSET, "doorbell")];
+    let small = [
+        (ring::PARKED_OFFSET, "parked"),
+        (ring::DOORBELL_OFFSET, "doorbell"),
+        (ring::ALIVE_OFFSET, "alive"),
+    ];
     has("In shared memory", "4", &small);
     has("In shared memory", &slots, &[(ring::SLOTS_OFFSET, "slots")]);
     let slots = format!("{} each", feed::SLOT_BYTES);

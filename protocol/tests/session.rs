@@ -98,6 +98,24 @@ fn the_layout_is_this_byte_for_byte() {
     assert_eq!(client.input.poll(&mut into), Ok(None));
     expected.insert(1, (128, 1));
     assert_eq!(written(&descriptors.client_pages), expected);
+
+    client.alive.advance();
+    client.alive.advance();
+    expected.insert(2, (512, 2));
+    assert_eq!(written(&descriptors.client_pages), expected);
+    assert_eq!(written(&descriptors.engine_pages), replied);
+}
+
+#[test]
+fn who_sends_or_moves_its_word_is_seen_to_go_on_and_who_does_neither_is_not() {
+    let (engine, mut client, _descriptors) = session();
+    let mut seen = engine.peer_moves.look();
+    let mut has_moved = || std::mem::replace(&mut seen, engine.peer_moves.look()) != seen;
+    assert!(!has_moved());
+    client.alive.advance();
+    assert!(has_moved() && !has_moved());
+    client.output.try_push(&[0; 8]).unwrap();
+    assert!(has_moved() && !has_moved());
 }
 
 #[test]

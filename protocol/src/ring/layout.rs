@@ -14,7 +14,9 @@
 //!           256     4   parked    u32  1 while this side sleeps or is about to, else 0
 //!           260   124   zero
 //!           384     4   doorbell  u32  counts the times this side woke the peer; the peer's futex
-//!           388  3708   zero
+//!           388   124   zero
+//!           512     4   alive     u32  moved by a client that is watched; else 0, as the engine's is
+//!           516  3580   zero
 //!          4096  64*n   slots          n = capacity of the ring that this side produces
 //!
 //!   client pages (client writes, engine reads)      engine pages (engine writes, client reads)
@@ -22,6 +24,7 @@
 //!   │ tail of the request ring    │────────────────►│ head of the request ring    │
 //!   │ head of the reply ring      │◄────────────────│ tail of the reply ring      │
 //!   │ client parked, its doorbell │                 │ engine parked, its doorbell │
+//!   │ client alive                │                 │                             │
 //!   ├─────────────────────────────┤                 ├─────────────────────────────┤
 //!   │ request slots               │                 │ reply slots                 │
 //!   └─────────────────────────────┘                 └─────────────────────────────┘
@@ -60,6 +63,9 @@ pub const PARKED_OFFSET: usize = 2 * LINE_BYTES;
 /// Offset of the u32 doorbell by which the owner wakes its peer.
 pub const DOORBELL_OFFSET: usize = 3 * LINE_BYTES;
 
+/// Offset of the u32 that the owner moves to show that it goes on, where its peer watches for that.
+pub const ALIVE_OFFSET: usize = 4 * LINE_BYTES;
+
 /// Offset of the first slot: a page boundary.
 pub const SLOTS_OFFSET: usize = 4096;
 
@@ -78,7 +84,7 @@ const _: () = {
     assert!(SLOT_BYTES == 64 && SLOT_WORDS * 8 == SLOT_BYTES);
     assert!(TAIL_OFFSET == 0 && HEAD_OFFSET == 128);
     assert!(PARKED_OFFSET == 256 && DOORBELL_OFFSET == 384);
-    assert!(DOORBELL_OFFSET + LINE_BYTES <= SLOTS_OFFSET);
+    assert!(ALIVE_OFFSET == 512 && ALIVE_OFFSET + LINE_BYTES <= SLOTS_OFFSET);
     assert!(SLOTS_OFFSET == 4096);
     assert!(MIN_SESSION_SLOTS.is_power_of_two() && MAX_SLOTS.is_power_of_two());
     assert!(pages_bytes(MIN_SESSION_SLOTS) == 69_632);

@@ -6,13 +6,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use super::{
     Capacity, CapacityError, Consumer, ConsumerMemory, Producer, ProducerMemory,
     layout::{
-        DOORBELL_OFFSET, HEAD_OFFSET, MAX_SLOTS, MIN_SESSION_SLOTS, PARKED_OFFSET, SLOTS_OFFSET,
-        TAIL_OFFSET, pages_bytes,
+        ALIVE_OFFSET, DOORBELL_OFFSET, HEAD_OFFSET, MAX_SLOTS, MIN_SESSION_SLOTS, PARKED_OFFSET,
+        SLOTS_OFFSET, TAIL_OFFSET, pages_bytes,
     },
 };
 use crate::{
     shm::{PeerAccess, ReadOnlyRegion, Region, Shared, SharedReadOnly, ShmError},
-    sync::{AtomicU32, AtomicU64, ReadOnlyU64, ReadOnlyWords},
+    sync::{AtomicU32, AtomicU64, Ordering, ReadOnlyU64, ReadOnlyWords},
     wait::{self, ParkingLine},
 };
 
@@ -76,6 +76,10 @@ pub struct SessionEnd {
     pub input: Consumer<SharedInput>,
     /// Sleeping and waking.
     pub signals: Signals,
+    /// What shows the peer that this end goes on.
+    pub alive: Alive,
+    /// What shows that the peer goes on.
+    pub peer_moves: PeerMoves,
 }
 
 impl SessionEnd {
@@ -143,6 +147,11 @@ impl SessionEnd {
                 doorbell: ours.u32_at(DOORBELL_OFFSET)?,
                 peer_parked: theirs.u32_at(PARKED_OFFSET)?,
                 peer_doorbell: theirs.u32_at(DOORBELL_OFFSET)?,
+            },
+            alive: Alive(ours.u32_at(ALIVE_OFFSET)?),
+            peer_moves: PeerMoves {
+                alive: theirs.u32_at(ALIVE_OFFSET)?,
+                tail: theirs.u64_at(TAIL_OFFSET)?,
             },
         })
     }
@@ -223,5 +232,34 @@ impl Signals {
     /// Wakes the peer if it sleeps; to be called after publishing. See [`wait::wake_if_parked`].
     pub fn wake_peer(&self) -> bool {
         wait::wake_if_parked(self.peer_parked.view(), &self.doorbell)
+    }
+}
+
+/// A word that one end moves to show that it goes on, on a cache line of its own.
+pub struct Alive(Shared<AtomicU32>);
+
+impl Alive {
+    /// Moves it.
+    #[inline]
+    pub fn advance(&self) {
+        // SYNC: orders nothing, and only this end writes it: the peer looks whether it has moved, and at nothing else.
+        let next = self.0.load(Ordering::Relaxed).wrapping_add(1);
+        self.0.store(next, Ordering::Relaxed);
+    }
+}
+
+/// The words of the peer's pages of which one moves while it goes on. Whoever writes them may write anything: they tell
+/// whether they have moved, and nothing else.
+#[derive(Clone)]
+pub struct PeerMoves {
+    alive: SharedReadOnly<AtomicU32>,
+    tail: SharedReadOnly<AtomicU64>,
+}
+
+impl PeerMoves {
+    /// What they are now, to be compared with what they are later.
+    pub fn look(&self) -> (u32, u64) {
+        // SYNC: orders nothing: neither leads to anything else in the pages.
+        (self.alive.view().load_relaxed(), self.tail.view().load_relaxed())
     }
 }
