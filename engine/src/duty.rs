@@ -378,9 +378,14 @@ impl Duty {
                         return letters;
                     }
                 }
-                ToDuty::Ended { session, epoch } => {
+                ToDuty::Ended { session, epoch, is_silent } => {
                     if let Some(client) = self.clients.find(session, epoch) {
-                        self.end_connection(client, CloseReason::Other, "its socket closed");
+                        let (reason, why) = if is_silent {
+                            (CloseReason::Silent, "nothing moved for three intervals of heartbeats")
+                        } else {
+                            (CloseReason::Other, "its socket closed")
+                        };
+                        self.end_connection(client, reason, why);
                     }
                 }
             }

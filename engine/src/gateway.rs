@@ -23,6 +23,7 @@ mod sessions;
 mod stall;
 mod stream;
 mod uring;
+mod watches;
 
 pub use bell::Bell;
 pub use service::SESSIONLESS_MAX;

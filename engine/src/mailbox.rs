@@ -155,12 +155,14 @@ pub enum ToDuty {
         /// Of the request.
         correlation: u64,
     },
-    /// A connection's socket closed.
+    /// A connection's socket closed, or its client stands still.
     Ended {
         /// Its session.
         session: SessionId,
         /// Its epoch.
         epoch: Epoch,
+        /// It asked to be watched, and nothing of it has moved for too long.
+        is_silent: bool,
     },
 }
 

@@ -20,7 +20,7 @@
 #define TOUCHLINE_SCHEMA_ID 19540u
 #define TOUCHLINE_SCHEMA_VERSION 1u
 #define TOUCHLINE_PROTOCOL_MAJOR 1u
-#define TOUCHLINE_PROTOCOL_MINOR 6u
+#define TOUCHLINE_PROTOCOL_MINOR 7u
 /* Prices, quantities and amounts are counts of 0.00000001. */
 #define TOUCHLINE_UNITS_PER_WHOLE INT64_C(100000000)
 
@@ -286,7 +286,7 @@ struct touchline_name {
 #define TOUCHLINE_KEY_ALL 31 /* Every kind. */
 #define TOUCHLINE_RECORD_BYTES_MAX 1024 /* Most bytes that a record carries. */
 #define TOUCHLINE_RECORD_BLOCK_BYTES 60 /* Bytes that a block of `SetRecordLimits` holds, of a record's unique key and of what it carries. */
-#define TOUCHLINE_LOGON_CANCEL_ON_DISCONNECT 1 /* Cancel the session's orders when its connection ends, or when it is replaced by a newer one. Behind a crash of the engine they stay for `engine.reconnect_seconds` from the start on, 10 s by default; then they are cancelled, unless the session has logged on by then, with this flag or without. Over a stream a client that stands still ends its connection by its silence; over shared memory only the end of its process does, or of its socket. */
+#define TOUCHLINE_LOGON_CANCEL_ON_DISCONNECT 1 /* Cancel the session's orders when its connection ends, or when it is replaced by a newer one. Behind a crash of the engine they stay for `engine.reconnect_seconds` from the start on, 10 s by default; then they are cancelled, unless the session has logged on by then, with this flag or without. Over a stream a client that stands still ends its connection by its silence, and over shared memory if its Hello names `heartbeat_seconds`; if not, only the end of its process ends it there, or of its socket. */
 #define TOUCHLINE_LOGON_ACCOUNT_EVENTS 2 /* Tell the session what happens to all orders of its account, whoever placed them. */
 #define TOUCHLINE_LOGON_BRIEF 4 /* In a Hello, never in a logon: replies to a `NewOrder` come without its `OrderAccepted`. */
 #define TOUCHLINE_LOGON_TERSE 8 /* In a Hello, never in a logon: as `LOGON_BRIEF`, and an `OrderOpened`, `OrderClosed` or `OrderFilled` says what needs no more. */
@@ -301,7 +301,7 @@ struct touchline_name {
 #define TOUCHLINE_ACKNOWLEDGE_APPENDED 0 /* `Hello::acknowledgement`: replies come as soon as their transaction is appended. */
 #define TOUCHLINE_ACKNOWLEDGE_DURABLE 1 /* `Hello::acknowledgement`: replies come once their transaction is on disk. */
 #define TOUCHLINE_HEARTBEAT_SECONDS_MAX 60 /* Longest interval of heartbeats, seconds. */
-#define TOUCHLINE_SILENT_INTERVALS 3 /* Intervals of heartbeats without a byte after which either side counts its peer as gone: a line that is cut says nothing. */
+#define TOUCHLINE_SILENT_INTERVALS 3 /* Intervals of heartbeats without a byte after which either side counts its peer as gone: a line that is cut says nothing. In shared memory those without a move of the client's, after which the engine does. */
 #define TOUCHLINE_FEED_LAST 1 /* The last message of its transaction: the books are whole behind it. */
 #define TOUCHLINE_FEED_FLAGS_OFFSET 36 /* Offset of the `flags` byte in every message of the feed. */
 
@@ -1586,7 +1586,7 @@ struct touchline_hello {
     uint32_t reply_slots; /* Wished capacity of the reply ring, likewise. */
     uint32_t last_incarnation; /* Incarnation of the engine that told of `last_position`, as its Welcome or `FeedOpened` has it; 0 for none. */
     uint8_t acknowledgement; /* `ACKNOWLEDGE_*`. Over rings the client itself waits for the watermark, and the engine only hurries to move it. */
-    uint8_t heartbeat_seconds; /* Seconds after which a silent side of a stream sends a heartbeat, 1 to 60; 0: the engine's setting, which is refused of the public feed. In shared memory 0: anything else is refused. */
+    uint8_t heartbeat_seconds; /* Seconds after which a silent side of a stream sends a heartbeat, 1 to 60; 0: the engine's setting, which is refused of the public feed. In shared memory 1 to 60: so often, at the least, the client moves `alive` in its pages or sends something, and the engine ends its connection after three such intervals in which it did neither; 0: it is not watched. There an engine before handshake 1.7 refuses all but 0, and any engine does of the public feed. */
     uint8_t reserved[2]; /* Zero. */
     uint64_t last_position; /* Last log position that the client saw: that of the Welcome, of an envelope that is not replayed, or of what it read of the feed. 0 for none. */
     uint8_t client_nonce[16]; /* Chosen by the client, mixed into the proof. */
@@ -1640,7 +1640,7 @@ struct touchline_welcome {
     uint32_t incarnation; /* The log's present incarnation. */
     uint32_t request_slots; /* Capacity of the request ring in slots; 0 for a stream. */
     uint32_t reply_slots; /* Capacity of the reply ring in slots; 0 for a stream. */
-    uint32_t heartbeat_seconds; /* Seconds after which a silent side sends a heartbeat; three times as long a silence ends the connection. 0 with rings: none. */
+    uint32_t heartbeat_seconds; /* Seconds after which a silent side sends a heartbeat; three times as long a silence ends the connection. With rings that of the Hello, which binds the client alone; 0: it is not watched. */
     uint64_t position; /* Position behind the logon in the log. */
     uint8_t log_id[16]; /* The log's identity. */
     uint64_t durable; /* The log is on disk up to here. */

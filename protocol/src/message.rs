@@ -36,7 +36,7 @@ pub const ORDER_FILLED_MINOR: u16 = 6;
 /// Protocol version of the handshake: a peer with another major is refused.
 pub const PROTOCOL_MAJOR: u16 = 1;
 /// Raised by additions that an older peer may ignore.
-pub const PROTOCOL_MINOR: u16 = 6;
+pub const PROTOCOL_MINOR: u16 = 7;
 
 /// The SBE message header, in front of every message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]

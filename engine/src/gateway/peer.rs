@@ -5,6 +5,7 @@ use super::GatewayOptions;
 use super::backend::Listener;
 use super::readers::{FeedWish, StreamTerms};
 use super::stream::{Terms, bound_kernel};
+use super::watches::Watch;
 use crate::mailbox::{Asked, Detail, Wishes};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
@@ -38,7 +39,7 @@ const BUFFER_WORDS: usize = size_of::<Hello>() / 8;
 
 /// What carries the session to come.
 enum Carrier {
-    Rings { descriptors: SessionDescriptors, capacities: RingCapacities },
+    Rings { descriptors: SessionDescriptors, capacities: RingCapacities, watch: Option<Watch> },
     Stream(Terms),
 }
 
@@ -488,9 +489,11 @@ impl Peer {
                     Welcomed::Gone
                 }
             }
-            Carrier::Rings { descriptors, capacities } => {
+            Carrier::Rings { descriptors, capacities, watch } => {
                 welcome.request_slots = capacities.requests().slots() as u32;
                 welcome.reply_slots = capacities.replies().slots() as u32;
+                let interval = watch.as_ref().map(|watch| watch.interval.as_secs());
+                welcome.heartbeat_seconds = interval.unwrap_or_default() as u32;
                 let passed = [
                     descriptors.client_pages.as_fd(),
                     descriptors.engine_pages.as_fd(),
@@ -498,7 +501,7 @@ impl Peer {
                 ];
                 let bytes = bytemuck::bytes_of(&welcome);
                 match send_with_descriptors(&self.socket, bytes, &passed) {
-                    Ok(()) => Welcomed::Rings,
+                    Ok(()) => Welcomed::Rings(watch),
                     Err(_) => Welcomed::Gone,
                 }
             }
@@ -508,8 +511,8 @@ impl Peer {
 
 /// What became of a peer whose session is open.
 pub(super) enum Welcomed {
-    /// It has its rings, and its socket is only watched for its end.
-    Rings,
+    /// It has its rings, and its socket is only watched for its end; its pages are watched if it asked for that.
+    Rings(Option<Watch>),
     /// The session goes on over its socket.
     Stream(Terms),
     /// It is not there any more.
@@ -525,17 +528,16 @@ fn check_carrier(hello: &Hello, is_operator: bool, is_local: bool) -> Result<(),
     }
     match hello.carrier {
         CARRIER_RINGS if !is_local => Err((RefusalReason::InvalidHello, "shared memory over TCP")),
-        CARRIER_RINGS if hello.heartbeat_seconds != 0 => {
-            Err((RefusalReason::InvalidHello, "a wish that only a stream may have"))
+        CARRIER_RINGS if hello.flags == LOGON_FEED && hello.heartbeat_seconds != 0 => {
+            Err((RefusalReason::InvalidHello, "heartbeats of who reads the feed in shared memory"))
         }
-        CARRIER_RINGS => Ok(()),
         CARRIER_STREAM if is_operator => {
             Err((RefusalReason::RoleNotPermitted, "an operator's role over a stream"))
         }
-        CARRIER_STREAM if hello.heartbeat_seconds > HEARTBEAT_SECONDS_MAX => {
+        CARRIER_RINGS | CARRIER_STREAM if hello.heartbeat_seconds > HEARTBEAT_SECONDS_MAX => {
             Err((RefusalReason::InvalidHello, "heartbeats too rare"))
         }
-        CARRIER_STREAM => Ok(()),
+        CARRIER_RINGS | CARRIER_STREAM => Ok(()),
         _ => Err((RefusalReason::InvalidHello, "unknown carrier")),
     }
 }
@@ -557,7 +559,11 @@ fn rings(hello: &Hello) -> Result<(Carrier, SessionEnd), (RefusalReason, String)
         .map_err(|error| (RefusalReason::InvalidHello, error.to_string()))?;
     let (end, descriptors) = SessionEnd::create(capacities)
         .map_err(|error| (RefusalReason::TooManySessions, error.to_string()))?;
-    Ok((Carrier::Rings { descriptors, capacities }, end))
+    let watch = (hello.heartbeat_seconds != 0).then(|| Watch {
+        interval: Duration::from_secs(hello.heartbeat_seconds.into()),
+        moves: end.peer_moves.clone(),
+    });
+    Ok((Carrier::Rings { descriptors, capacities, watch }, end))
 }
 
 #[cfg(test)]

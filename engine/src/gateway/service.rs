@@ -11,6 +11,7 @@ use super::peer::{Peer, Progress, Welcomed};
 use super::readers::Readers;
 use super::refusals::Refusals;
 use super::sessions::Sessions;
+use super::watches::Watches;
 use super::{GatewayOptions, Mail};
 use crate::log::Control;
 use crate::mailbox::{Asked, FromDuty, LogonLetter, LogonRequest, ToDuty};
@@ -69,6 +70,7 @@ pub(super) struct Gateway {
     open: FxHashMap<(SessionId, Epoch), usize>,
     logons: Logons,
     pub(super) sessions: Sessions,
+    pub(super) watches: Watches,
     pub(super) readers: Readers,
     next_ticket: usize,
     pub(super) refusals: Refusals,
@@ -101,6 +103,7 @@ impl Gateway {
             open: FxHashMap::default(),
             logons: Logons::new(per_second),
             sessions: Sessions::new(rings, per_second, now),
+            watches: Watches::default(),
             next_ticket: 0,
             refusals: Refusals::default(),
             used_up: Refusals::default(),
@@ -187,6 +190,7 @@ impl Gateway {
             // What came meanwhile is not read yet.
             self.forgive(since.saturating_sub(PAUSE));
             self.tick_sessions();
+            self.end_silent();
             self.tick_readers();
         }
         Ok(worked)
@@ -197,6 +201,7 @@ impl Gateway {
     fn forgive(&mut self, lost: Duration) {
         if !lost.is_zero() {
             self.sessions.forgive(lost, self.now);
+            self.watches.forgive(lost, self.now);
             self.readers.forgive(lost, self.now);
         }
     }
@@ -222,11 +227,8 @@ impl Gateway {
             return STUCK;
         }
         let shaking = self.peers.values().any(|peer| !peer.is_open());
-        if shaking || !self.sessions.is_empty() || self.readers.have_deadlines() {
-            TICK
-        } else {
-            LONGEST_SLEEP
-        }
+        let has_sessions = !self.sessions.is_empty() || !self.watches.is_empty();
+        if shaking || has_sessions || self.readers.have_deadlines() { TICK } else { LONGEST_SLEEP }
     }
 
     /// The log is on disk up to here.
@@ -383,6 +385,7 @@ impl Gateway {
         peer.withdraw();
         self.backend.forget(ticket);
         self.history.forget(ticket);
+        self.watches.forget(ticket);
         Some(peer)
     }
 
@@ -391,7 +394,16 @@ impl Gateway {
         let Some(peer) = self.forget_peer(ticket) else { return };
         if let Some((session, epoch)) = peer.session() {
             self.open.remove(&(session, epoch));
-            self.mail.tell_duty(ToDuty::Ended { session, epoch });
+            self.mail.tell_duty(ToDuty::Ended { session, epoch, is_silent: false });
+        }
+    }
+
+    /// Has the duty thread end those over rings that asked to be watched and stand still.
+    fn end_silent(&mut self) {
+        for ticket in self.watches.take_silent(self.now) {
+            if let Some((session, epoch)) = self.peers.get(&ticket).and_then(Peer::session) {
+                self.mail.tell_duty(ToDuty::Ended { session, epoch, is_silent: true });
+            }
         }
     }
 
@@ -443,8 +455,11 @@ impl Gateway {
             peer.welcome(&self.options, started, logon.end, durable)
         });
         match welcomed {
-            Welcomed::Rings => {
+            Welcomed::Rings(watch) => {
                 self.open.insert(identity, ticket);
+                if let Some(watch) = watch {
+                    self.watches.begin(ticket, watch, self.now);
+                }
             }
             Welcomed::Stream(terms) => {
                 self.peers.remove(&ticket);
@@ -452,7 +467,8 @@ impl Gateway {
             }
             Welcomed::Gone => {
                 self.forget_peer(ticket);
-                self.mail.tell_duty(ToDuty::Ended { session: identity.0, epoch: identity.1 });
+                let (session, epoch) = identity;
+                self.mail.tell_duty(ToDuty::Ended { session, epoch, is_silent: false });
             }
         }
     }

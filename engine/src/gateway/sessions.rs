@@ -269,7 +269,7 @@ impl Gateway {
             && !stream.is_closing()
         {
             let (session, epoch) = (stream.session, stream.epoch);
-            self.mail.tell_duty(ToDuty::Ended { session, epoch });
+            self.mail.tell_duty(ToDuty::Ended { session, epoch, is_silent: false });
         }
     }
 
@@ -324,7 +324,7 @@ impl Gateway {
         self.end_lingering(session, ticket);
         self.refusals.print(&format!("session {session} ended: {why}"));
         self.sessions.routes[session.0 as usize] = None;
-        self.mail.tell_duty(ToDuty::Ended { session, epoch });
+        self.mail.tell_duty(ToDuty::Ended { session, epoch, is_silent: false });
     }
 
     /// Passes messages on to the duty thread, some of each session before it is the next one's turn.

@@ -225,7 +225,11 @@ pub(super) mod peers {
         comes_with(options, hello(key, seen), host)
     }
 
-    fn comes_with(options: &GatewayOptions, hello: Hello, host: u8) -> (UnixStream, Arrival) {
+    pub(in crate::gateway) fn comes_with(
+        options: &GatewayOptions,
+        hello: Hello,
+        host: u8,
+    ) -> (UnixStream, Arrival) {
         let key = hello.key_id;
         let (mut client, engine) = UnixStream::pair().unwrap();
         client.set_read_timeout(Some(crate::patience::PATIENCE)).unwrap();

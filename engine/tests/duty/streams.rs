@@ -311,7 +311,7 @@ fn what_an_ended_connection_sent_is_given_up_unless_it_logged_out() {
     let mut lost = open(&mut venue, "lost", 1, 0);
     assert!(lost.send(&mut venue, limit(0, Side::Buy, 10, 1)));
     let (session, epoch) = (lost.started.session, lost.started.epoch);
-    venue.mail.to_duty.put(ToDuty::Ended { session, epoch });
+    venue.mail.to_duty.put(ToDuty::Ended { session, epoch, is_silent: false });
     venue.settle();
     assert!(read(&mut venue).is_empty(), "it was not polled when its end came");
     assert_eq!(venue.duty.core().counts().open_orders, 0);
@@ -383,7 +383,7 @@ fn whoever_leaves_those_that_watch_are_told_and_nobody_else() {
         next = (next + 7) % streams.len();
         let (gone, _) = streams.swap_remove(next);
         let (session, epoch) = (gone.started.session, gone.started.epoch);
-        venue.mail.to_duty.put(ToDuty::Ended { session, epoch });
+        venue.mail.to_duty.put(ToDuty::Ended { session, epoch, is_silent: false });
         venue.settle();
     }
 }

@@ -200,6 +200,23 @@ fn what_a_lost_connection_leaves_to_be_cancelled_is_told_to_the_next_one_and_to_
     assert_eq!(names(&watcher.told()), "ARC");
 }
 
+#[test]
+fn whoever_stands_still_is_ended_as_one_that_is_gone() {
+    let mut venue = Venue::new("", "");
+    let mut still = venue.trader_that_leaves_nothing("still", 3);
+    let mut stays = venue.trader("stays", 3);
+    for client in [&mut still, &mut stays] {
+        send(&mut venue, client, limit(0, Side::Buy, 100, 1));
+        venue.end_silent(client);
+        venue.settle();
+        let (session, epoch) = client.identity();
+        let why = "nothing moved for three intervals of heartbeats".to_owned();
+        assert_eq!(venue.closed(), [(session, epoch, why)]);
+    }
+    let left = venue.duty.core().counts().open_orders;
+    assert_eq!(left, 1, "the second one did not ask for its order to go too");
+}
+
 /// The revocation itself takes the orders away, before the connections that it fences are closed.
 #[test]
 fn who_is_fenced_is_told_nothing_of_what_that_takes_away() {

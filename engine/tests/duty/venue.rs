@@ -173,8 +173,17 @@ impl Venue {
 
     /// Ends a session as the gateway does when the client closes its socket.
     pub(crate) fn disconnect(&mut self, client: &Client) {
+        self.end(client, false);
+    }
+
+    /// The same when the client stands still.
+    pub(crate) fn end_silent(&mut self, client: &Client) {
+        self.end(client, true);
+    }
+
+    fn end(&mut self, client: &Client, is_silent: bool) {
         let (session, epoch) = client.identity();
-        self.mail.to_duty.put(ToDuty::Ended { session, epoch });
+        self.mail.to_duty.put(ToDuty::Ended { session, epoch, is_silent });
     }
 
     /// Turns until there is nothing left to do.

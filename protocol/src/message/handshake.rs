@@ -19,7 +19,7 @@ pub const ACKNOWLEDGE_DURABLE: u8 = 1;
 /// Longest interval of heartbeats, seconds.
 pub const HEARTBEAT_SECONDS_MAX: u8 = 60;
 /// Intervals of heartbeats without a byte after which either side counts its peer as gone: a line that is cut says
-/// nothing.
+/// nothing. In shared memory those without a move of the client's, after which the engine does.
 pub const SILENT_INTERVALS: u32 = 3;
 
 message! {
@@ -56,7 +56,10 @@ message! {
         /// to move it.
         68 acknowledgement: u8,
         /// Seconds after which a silent side of a stream sends a heartbeat, 1 to 60; 0: the engine's setting, which
-        /// is refused of the public feed. In shared memory 0: anything else is refused.
+        /// is refused of the public feed. In shared memory 1 to 60: so often, at the least, the client moves `alive`
+        /// in its pages or sends something, and the engine ends its connection after three such intervals in which it
+        /// did neither; 0: it is not watched. There an engine before handshake 1.7 refuses all but 0, and any engine
+        /// does of the public feed.
         69 heartbeat_seconds: u8,
         /// Zero.
         70 reserved: [u8; 2],
@@ -111,7 +114,7 @@ message! {
         /// Capacity of the reply ring in slots; 0 for a stream.
         32 reply_slots: u32,
         /// Seconds after which a silent side sends a heartbeat; three times as long a silence ends the
-        /// connection. 0 with rings: none.
+        /// connection. With rings that of the Hello, which binds the client alone; 0: it is not watched.
         36 heartbeat_seconds: u32,
         /// Position behind the logon in the log.
         40 position: Position,

@@ -209,16 +209,26 @@ fn honest_peers_are_let_in_whatever_the_pieces() {
 }
 
 #[test]
-fn heartbeats_of_a_stream_are_at_most_a_minute_apart() {
-    for (heartbeat_seconds, refused) in
-        [(0, None), (60, None), (61, Some(RefusalReason::InvalidHello.to_wire()))]
-    {
-        let mut talk = Talk::new();
-        let wish = Hello { carrier: CARRIER_STREAM, heartbeat_seconds, ..hello(true) };
-        talk.send(bytemuck::bytes_of(&wish), size_of::<Hello>());
-        let found = talk.refusal();
-        assert_eq!(found, refused, "{heartbeat_seconds} s");
+fn heartbeats_are_at_most_a_minute_apart() {
+    for carrier in [CARRIER_STREAM, CARRIER_RINGS] {
+        for (heartbeat_seconds, refused) in
+            [(0, None), (60, None), (61, Some(RefusalReason::InvalidHello.to_wire()))]
+        {
+            let mut talk = Talk::new();
+            let wish = Hello { carrier, heartbeat_seconds, ..hello(true) };
+            talk.send(bytemuck::bytes_of(&wish), size_of::<Hello>());
+            let found = talk.refusal();
+            assert_eq!(found, refused, "carrier {carrier}, {heartbeat_seconds} s");
+        }
     }
+}
+
+#[test]
+fn who_reads_the_feed_in_shared_memory_has_no_pages_to_be_watched() {
+    let mut talk = Talk::new();
+    let wish = Hello { flags: LOGON_FEED, heartbeat_seconds: 1, ..hello(false) };
+    talk.send(bytemuck::bytes_of(&wish), size_of::<Hello>());
+    assert_eq!(talk.refusal(), Some(RefusalReason::InvalidHello.to_wire()));
 }
 
 #[test]
