@@ -121,6 +121,11 @@ pub struct ClientOptions {
     /// ([`ConnectError::OtherLog`]).
     pub log_id: Option<[u8; 16]>,
     /// Of a stream: seconds after which a silent side sends a heartbeat, 1 to 60; 0: the engine's setting.
+    /// Over shared memory: the program calls [`Receiver::poll`] or [`Receiver::wait`], or sends something, at least once
+    /// in so many seconds, 1 to 60, or the engine ends the connection after three times as long, and cancels what the
+    /// session asked for ([`LOGON_CANCEL_ON_DISCONNECT`](crate::message::command::LOGON_CANCEL_ON_DISCONNECT)); 0: it may
+    /// stand still for ever. An engine before handshake 1.7 refuses anything else there
+    /// ([`RefusalReason::InvalidHello`](crate::message::handshake::RefusalReason::InvalidHello)).
     pub heartbeat_seconds: u8,
     /// How [`Receiver::wait`] waits.
     pub wait: WaitStrategy,

@@ -209,7 +209,7 @@ fn hello(options: &ClientOptions, wishes: Wishes) -> io::Result<Hello> {
         request_slots: options.request_slots,
         reply_slots: options.reply_slots,
         acknowledgement: if is_durable { ACKNOWLEDGE_DURABLE } else { ACKNOWLEDGE_APPENDED },
-        heartbeat_seconds: if is_stream { options.heartbeat_seconds } else { 0 },
+        heartbeat_seconds: options.heartbeat_seconds,
         last_incarnation,
         last_position,
         ..handshake::hello(options.key.as_ref(), options.name)?
@@ -340,6 +340,7 @@ fn assemble(
     let receiver = RingReceiver {
         input: end.input,
         signals: end.signals,
+        alive: (welcome.heartbeat_seconds != 0).then_some(end.alive),
         line,
         watermarks: Watermarks {
             durable: control.u64_at(control::DURABLE_OFFSET)?,

@@ -29,7 +29,7 @@ pub enum OptionsError {
     Flags(u8),
     /// Such a silence is no sign of life.
     #[error(
-        "heartbeats every {0} s: at most {HEARTBEAT_SECONDS_MAX}, or 0 for the engine's setting"
+        "heartbeats every {0} s: at most {HEARTBEAT_SECONDS_MAX}, or 0 for the engine's setting, in shared memory none"
     )]
     Heartbeats(u8),
     /// Nothing is answered in no time.
@@ -74,7 +74,8 @@ impl ClientOptions {
                 let checked = RingCapacities::new(slots as usize, slots as usize);
                 checked.map_err(|source| OptionsError::Slots { ring, source })?;
             }
-        } else if self.heartbeat_seconds > HEARTBEAT_SECONDS_MAX {
+        }
+        if self.heartbeat_seconds > HEARTBEAT_SECONDS_MAX {
             return Err(OptionsError::Heartbeats(self.heartbeat_seconds));
         }
         Ok(())
@@ -130,6 +131,10 @@ mod tests {
                 ClientOptions { heartbeat_seconds: 61, ..streamed.clone() },
                 OptionsError::Heartbeats(61),
             ),
+            (
+                ClientOptions { heartbeat_seconds: 61, ..trader.clone() },
+                OptionsError::Heartbeats(61),
+            ),
         ];
         for (options, expected) in cases {
             match Client::connect(&options).map(|_| ()) {
@@ -138,7 +143,8 @@ mod tests {
             }
         }
         let most = ClientOptions { heartbeat_seconds: 60, request_slots: 1, ..streamed };
-        for options in [trader, admin, most] {
+        let watched = ClientOptions { heartbeat_seconds: 60, ..trader.clone() };
+        for options in [trader, admin, most, watched] {
             let outcome = Client::connect(&options).map(|_| ());
             assert!(matches!(outcome, Err(ConnectError::Connect { .. })), "{outcome:?}");
         }

@@ -142,7 +142,8 @@ impl Bell {
     }
 }
 
-/// Receives replies; one thread at a time. Over a stream [`poll`](Self::poll) or [`wait`](Self::wait)
+/// Receives replies; one thread at a time. Over a stream, and over shared memory where
+/// [`ClientOptions::heartbeat_seconds`](super::ClientOptions) is not 0, [`poll`](Self::poll) or [`wait`](Self::wait)
 /// must be called often, because they answer for the connection's heartbeats.
 pub struct Receiver(pub(super) Inlet);
 
@@ -219,8 +220,8 @@ impl Receiver {
     }
 
     /// Has the engine ring the [`Bell`] for what comes from now on, until [`Receiver::disarm`]. True if
-    /// something is there already, for which it may not ring. Nobody may [`wait`](Self::wait) meanwhile.
-    /// Over a stream nothing.
+    /// something is there already, for which it may not ring. Nobody may [`wait`](Self::wait) meanwhile; who owes
+    /// heartbeats goes on to [`poll`](Self::poll) once in each interval. Over a stream nothing.
     #[must_use]
     pub fn arm(&self) -> bool {
         match &self.0 {

@@ -4,7 +4,7 @@ use super::receiver::{Bell, DiskBells, ReceiveError, Reply};
 use super::{Acknowledgement, Line};
 use crate::log::control::LogState;
 use crate::message::decode::{Event, disclose_into};
-use crate::ring::{Consumer, MessageBuffer, SharedInput, Signals};
+use crate::ring::{Alive, Consumer, MessageBuffer, SharedInput, Signals};
 use crate::shm::SharedReadOnly;
 use crate::units::Position;
 use crate::wait::{EventCounter, ParkingLine, Waiter};
@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 /// engine in turn takes no more commands of the session.
 pub(super) const HELD_MAX: usize = 65_536;
 
-/// Longest sleep before the socket is looked at again: an engine that is gone rings no bell.
+/// Longest sleep before the socket is looked at again: an engine that is gone rings no bell. Shorter than any interval in
+/// which an engine that watches has to see something move.
 const LINE_CHECK: Duration = Duration::from_millis(100);
 
 /// After the connection's end, how long replies that are held back are waited for to become durable: an engine that
@@ -44,6 +45,8 @@ pub(super) struct Watermarks {
 pub(super) struct RingReceiver {
     pub(super) input: Consumer<SharedInput>,
     pub(super) signals: Signals,
+    /// What the engine sees move, if it watches.
+    pub(super) alive: Option<Alive>,
     pub(super) line: Arc<Line>,
     pub(super) watermarks: Watermarks,
     pub(super) acknowledgement: Acknowledgement,
@@ -76,6 +79,7 @@ pub(super) struct RingReceiver {
 impl RingReceiver {
     #[inline]
     pub(super) fn poll_into(&mut self, reply: &mut Reply) -> Result<bool, ReceiveError> {
+        self.show_alive();
         if self.acknowledgement == Acknowledgement::Appended {
             return self.take_into(reply);
         }
@@ -84,6 +88,14 @@ impl RingReceiver {
             None => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Shows the engine, if it watches, that this program goes on: by each look, which may find something for ever.
+    #[inline]
+    fn show_alive(&self) {
+        if let Some(alive) = &self.alive {
+            alive.advance();
+        }
     }
 
     /// The next reply that is on disk.
@@ -211,6 +223,7 @@ impl RingReceiver {
     }
 
     pub(super) fn wait(&mut self, limit: Duration) {
+        self.show_alive();
         let mut waiter = self.waiter;
         let ready = || self.is_ready();
         let ring = self.signals.line();

@@ -34,6 +34,14 @@ fn over_rings_with(
     acknowledgement: Acknowledgement,
     flags: u8,
 ) -> (Client, SessionEnd, Region, UnixStream) {
+    over_rings_as(acknowledgement, (Welcome::default(), flags))
+}
+
+/// The same, with another Welcome.
+fn over_rings_as(
+    acknowledgement: Acknowledgement,
+    granted: (Welcome, u8),
+) -> (Client, SessionEnd, Region, UnixStream) {
     let sizes = RingCapacities::new(1024, 1024).unwrap();
     let (engine, descriptors) = SessionEnd::create(sizes).unwrap();
     let end = SessionEnd::attach(&descriptors, sizes).unwrap();
@@ -46,7 +54,7 @@ fn over_rings_with(
     let options = ClientOptions::new(PathBuf::new(), Role::Trader, Lane::Hot, name);
     let key = Some((KEY, "secret".to_owned().into()));
     let options = ClientOptions { acknowledgement, key, ..options };
-    let client = assemble(&options, (Welcome::default(), flags), end, &page, near).unwrap();
+    let client = assemble(&options, granted, end, &page, near).unwrap();
     (client, engine, engines, far)
 }
 
@@ -474,5 +482,46 @@ fn no_interval_of_heartbeats_is_so_long_that_an_engine_which_is_gone_is_never_gi
     for (seconds, expected) in [(0, 1), (1, 1), (60, 60), (61, 60), (u32::MAX, 60)] {
         let welcome = Welcome { heartbeat_seconds: seconds, ..Default::default() };
         assert_eq!(heartbeat(&welcome), Duration::from_secs(expected));
+    }
+}
+
+/// Also while it holds back all that it may, and while there is always something to read.
+#[test]
+fn an_engine_that_watches_sees_each_look_for_replies_and_each_command() {
+    for acknowledgement in [Acknowledgement::Appended, Acknowledgement::Durable] {
+        for (heartbeat_seconds, is_watched) in [(1, true), (0, false)] {
+            let welcome = Welcome { heartbeat_seconds, ..Default::default() };
+            let (mut client, mut engine, _page, _far) =
+                over_rings_as(acknowledgement, (welcome, 0));
+            let mut seen = engine.peer_moves.look();
+            let moves = engine.peer_moves.clone();
+            let mut has_moved = || std::mem::replace(&mut seen, moves.look()) != seen;
+            assert!(!has_moved());
+            assert!(matches!(client.receiver().poll(), Ok(None)));
+            assert_eq!(has_moved(), is_watched);
+            client.receiver().wait(Duration::ZERO);
+            assert_eq!(has_moved(), is_watched);
+            (0..100).for_each(|_| answer(&mut engine));
+            for _ in 0..10 {
+                assert!(client.receiver().poll().is_ok());
+                assert_eq!(has_moved(), is_watched);
+            }
+            assert!(!has_moved(), "it stands still");
+            client.sender().send(&mut NewOrder::default()).unwrap();
+            assert!(has_moved(), "a command is seen in any case");
+        }
+    }
+}
+
+#[test]
+fn an_interval_of_heartbeats_is_told_the_engine_whatever_carries_the_session() {
+    let name = Name::new("client").unwrap();
+    for endpoint in [Endpoint::SharedMemory(PathBuf::new()), Endpoint::Unix(PathBuf::new())] {
+        let options = ClientOptions::new(endpoint, Role::Trader, Lane::Hot, name);
+        for heartbeat_seconds in [0, 7] {
+            let options = ClientOptions { heartbeat_seconds, ..options.clone() };
+            let first = wishes(&options).next().unwrap();
+            assert_eq!(hello(&options, first).unwrap().heartbeat_seconds, heartbeat_seconds);
+        }
     }
 }
