@@ -81,4 +81,5 @@ mod system {
     mod trader;
     mod units;
     mod venue;
+    mod watched_rings;
 }
