@@ -11,6 +11,8 @@ mod any_work;
 mod cascades;
 #[path = "bounded_work/full.rs"]
 mod full;
+#[path = "bounded_work/largest.rs"]
+mod largest;
 #[path = "bounded_work/levels.rs"]
 mod levels;
 #[path = "bounded_work/mass.rs"]

@@ -51,6 +51,10 @@ mod world;
 
 #[path = "snapshot/altered.rs"]
 mod altered;
+#[path = "snapshot/at_once.rs"]
+mod at_once;
+#[path = "snapshot/crowded.rs"]
+mod crowded;
 #[path = "snapshot/executed.rs"]
 mod executed;
 #[path = "snapshot/fixture.rs"]
@@ -65,7 +69,15 @@ mod open;
 mod parts;
 #[path = "snapshot/pending.rs"]
 mod pending;
+#[path = "snapshot/rules_up.rs"]
+mod rules_up;
 #[path = "snapshot/runs.rs"]
 mod runs;
 #[path = "snapshot/taking.rs"]
 mod taking;
+#[path = "snapshot/twins.rs"]
+mod twins;
+#[path = "snapshot/under_way.rs"]
+mod under_way;
+#[path = "snapshot/within_list.rs"]
+mod within_list;

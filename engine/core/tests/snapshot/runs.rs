@@ -22,10 +22,16 @@ fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a whole number"))
 }
 
-/// Another one in every process.
-fn new_seed() -> u64 {
+/// How many commands a run has at least.
+pub(crate) fn commands(otherwise: u64) -> u64 {
+    variable("TOUCHLINE_COMMANDS").unwrap_or(otherwise)
+}
+
+/// The seed of a run's first case: another one in every process, unless one is named.
+pub(crate) fn first_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one("seed") >> 16
+    let new = || RandomState::new().hash_one("seed") >> 16;
+    variable("TOUCHLINE_SEED").unwrap_or_else(new)
 }
 
 pub(crate) fn case(rules: u32, seed: u64) -> Vec<Step> {
@@ -34,11 +40,16 @@ pub(crate) fn case(rules: u32, seed: u64) -> Vec<Step> {
 
 /// As [`case`], with steps of a certain kind.
 fn case_of(steps: impl Strategy<Value = Step>, seed: u64) -> Vec<Step> {
+    sampled(prop::collection::vec(steps, 1..STEPS), seed)
+}
+
+/// What a strategy gives for a seed.
+pub(crate) fn sampled<S: Strategy>(strategy: S, seed: u64) -> S::Value {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), rng);
-    prop::collection::vec(steps, 1..STEPS).new_tree(&mut runner).unwrap().current()
+    strategy.new_tree(&mut runner).unwrap().current()
 }
 
 /// Plays steps, the venue written and read again behind every `every`-th; gives the commands.
@@ -66,9 +77,8 @@ fn run(rules: u32, commands: u64) -> BTreeMap<u32, u64> {
 
 /// As [`run`], with cases of a certain kind.
 fn run_of(rules: u32, commands: u64, case: impl Fn(u64) -> Vec<Step>) -> BTreeMap<u32, u64> {
-    let first = variable("TOUCHLINE_SEED").unwrap_or_else(new_seed);
     let mut seen = BTreeMap::new();
-    let (mut done, mut seed) = (0, first);
+    let (mut done, mut seed) = (0, first_seed());
     while done < commands {
         eprintln!("rules {rules}, TOUCHLINE_SEED={seed}");
         let every = [1, 1, 2, 7][(seed % 4) as usize];
@@ -80,42 +90,42 @@ fn run_of(rules: u32, commands: u64, case: impl Fn(u64) -> Vec<Step>) -> BTreeMa
 
 #[test]
 fn goes_on_as_if_nothing_had_been_by_rules_1() {
-    run(1, variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS) / 8);
+    run(1, commands(COMMANDS) / 8);
 }
 
 #[test]
 fn goes_on_as_if_nothing_had_been_by_rules_2() {
-    run(2, variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS) / 8);
+    run(2, commands(COMMANDS) / 8);
 }
 
 #[test]
 fn goes_on_as_if_nothing_had_been_by_rules_3() {
-    run(3, variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS) / 8);
+    run(3, commands(COMMANDS) / 8);
 }
 
 #[test]
 fn goes_on_as_if_nothing_had_been_by_rules_4() {
-    run(4, variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS) / 8);
+    run(4, commands(COMMANDS) / 8);
 }
 
 #[test]
 fn goes_on_as_if_nothing_had_been_by_rules_5() {
-    run(5, variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS) / 8);
+    run(5, commands(COMMANDS) / 8);
 }
 
 #[test]
 fn goes_on_as_if_nothing_had_been_by_rules_6() {
-    run(6, variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS) / 8);
+    run(6, commands(COMMANDS) / 8);
 }
 
 #[test]
 fn goes_on_as_if_nothing_had_been_by_rules_7() {
-    run(7, variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS) / 8);
+    run(7, commands(COMMANDS) / 8);
 }
 
 #[test]
 fn goes_on_as_if_nothing_had_been_by_rules_8() {
-    let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
+    let commands = commands(COMMANDS);
     let seen = run(8, commands);
     if commands >= COMMANDS {
         for section in records::VENUE..=records::END {
@@ -127,7 +137,7 @@ fn goes_on_as_if_nothing_had_been_by_rules_8() {
 /// MARKET orders that are continued behind orders of their own account, as far as their lock pays.
 #[test]
 fn goes_on_as_if_nothing_had_been_among_own_orders() {
-    let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
+    let commands = commands(COMMANDS);
     for rules in 2..=8 {
         run_of(rules, commands / 8, |seed| case_of(steps_among_own_orders(), seed));
     }
@@ -136,7 +146,7 @@ fn goes_on_as_if_nothing_had_been_among_own_orders() {
 /// Stops that a halt keeps, and those that go on behind it.
 #[test]
 fn goes_on_as_if_nothing_had_been_in_halts() {
-    let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
+    let commands = commands(COMMANDS);
     for rules in [4, 5, 8] {
         run_of(rules, commands / 8, |seed| case_of(steps_in_halts(), seed));
     }
@@ -145,7 +155,7 @@ fn goes_on_as_if_nothing_had_been_in_halts() {
 /// Sweeps of all kinds that wait for each other.
 #[test]
 fn goes_on_as_if_nothing_had_been_in_sweeps() {
-    let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
+    let commands = commands(COMMANDS);
     for rules in [2, 4, 5, 7, 8] {
         run_of(rules, commands / 8, |seed| case_of(steps_in_sweeps(), seed));
     }
@@ -154,7 +164,7 @@ fn goes_on_as_if_nothing_had_been_in_sweeps() {
 /// The largest numbers, and the minutes of the averages.
 #[test]
 fn goes_on_as_if_nothing_had_been_at_edges() {
-    let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
+    let commands = commands(COMMANDS);
     for rules in [2, 8] {
         run_of(rules, commands / 16, |seed| case_of(steps_of_extremes(), seed));
         run_of(rules, commands / 16, |seed| case_of(steps_over_hours(), seed));

@@ -84,12 +84,24 @@ pub(crate) struct Entry {
     pub(crate) events: Vec<u8>,
 }
 
+/// A command that changed nothing: it was refused, or only to be validated.
+pub(crate) struct Refused {
+    /// Commands that were accepted before it.
+    pub(crate) behind: usize,
+    pub(crate) context: Context,
+    /// Command bytes, aligned.
+    pub(crate) command: Vec<u64>,
+    pub(crate) outcome: Result<Applied, Reject>,
+}
+
 /// A core under test.
 pub(crate) struct Venue {
     pub(crate) core: Core,
     pub(crate) time_ns: u64,
     pub(crate) position: u64,
     pub(crate) journal: Vec<Entry>,
+    /// What stands between its entries and is not kept by a log.
+    pub(crate) refused: Vec<Refused>,
     /// Next sequence by session.
     pub(crate) sequences: BTreeMap<u32, u64>,
     buffer: Vec<u64>,
@@ -116,6 +128,7 @@ impl Venue {
             time_ns: START_NS,
             position: 4096,
             journal: Vec::new(),
+            refused: Vec::new(),
             sequences: BTreeMap::new(),
             buffer: outbox_memory(),
             pending_in_a_row: 0,
@@ -140,6 +153,10 @@ impl Venue {
         let applied = self.core.apply(&context, &command, &mut outbox);
         self.core.validate().expect("sound after every command");
         let events: Vec<Owned> = outbox.events().map(Owned::read).collect();
+        if applied != Ok(Applied::Committed) {
+            let (behind, command) = (self.journal.len(), words.to_vec());
+            self.refused.push(Refused { behind, context, command, outcome: applied });
+        }
         match applied {
             Ok(Applied::Committed) => {
                 assert_eq!(self.core.last_time_ns(), context.time_ns);
