@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use touchline_adapter::config::is_instance;
 use touchline_adapter::{KeptHistory, instance_of_lease, kept_history, lease_of_instance};
 use touchline_protocol::log::lease::{HeldLease, leases};
 use touchline_protocol::log::place::HISTORY_FOLDER;
@@ -68,7 +69,8 @@ fn instances_with_folder(data: &Path) -> Result<BTreeSet<String>> {
     for entry in entries {
         let entry = entry.with_context(listed)?;
         if entry.path().is_dir() {
-            instances.extend(entry.file_name().into_string().ok());
+            // Others are none: a disk of its own has its `lost+found` there.
+            instances.extend(entry.file_name().into_string().ok().filter(|name| is_instance(name)));
         }
     }
     Ok(instances)

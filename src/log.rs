@@ -75,6 +75,14 @@ impl Pass {
         self.end = Some(self.end.map_or(position, |end| end.min(position)));
     }
 
+    /// Whether damage is what it ends at, beside no engine: of an endless pass nothing else asks.
+    ///
+    /// # Errors
+    /// [`FoundDamage`].
+    fn check_end(&self, data: &Path) -> Result<()> {
+        check_end(data, self.last)
+    }
+
     pub(crate) fn next(&mut self) -> Result<Option<Transaction<'_>>> {
         if self.end.is_some_and(|end| self.reader.position() >= end) {
             return Ok(None);

@@ -115,6 +115,17 @@ pub struct ConfigError {
     pub expected: &'static str,
 }
 
+/// True for what an instance can be named.
+#[must_use]
+pub fn is_instance(name: &str) -> bool {
+    is_name(name, INSTANCE_CHARACTERS_MAX)
+}
+
+fn is_name(text: &str, characters_max: usize) -> bool {
+    (1..=characters_max).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
 impl AdapterConfig {
     /// Checks every value against its range.
     ///
@@ -142,24 +153,17 @@ impl AdapterConfig {
             FrontKind::Hyper => number("workers", workers, 64, "1 to 64")?,
             FrontKind::May => number("workers", workers, 1, "1 on front may")?,
         }
-        let text = |key, found: &String, most: usize, expected| {
-            let is_name = (1..=most).contains(&found.len())
-                && found.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-            is_name.then_some(()).ok_or(ConfigError { key, found: format!("{found:?}"), expected })
+        let text = |key, found: &String, is_right: bool, expected| {
+            is_right.then_some(()).ok_or(ConfigError { key, found: format!("{found:?}"), expected })
         };
-        let expected = "1 to 32 letters, digits and dashes, no dash at either end";
         let prefix = &self.header_prefix;
-        text("header_prefix", prefix, HEADER_PREFIX_CHARACTERS_MAX, expected)?;
-        if prefix.starts_with('-') || prefix.ends_with('-') {
-            let found = format!("{prefix:?}");
-            return Err(ConfigError { key: "header_prefix", found, expected });
-        }
-        text(
-            "instance",
-            &self.instance,
-            INSTANCE_CHARACTERS_MAX,
-            "1 to 26 letters, digits and dashes",
-        )
+        let is_prefix = is_name(prefix, HEADER_PREFIX_CHARACTERS_MAX)
+            && !prefix.starts_with('-')
+            && !prefix.ends_with('-');
+        let expected = "1 to 32 letters, digits and dashes, no dash at either end";
+        text("header_prefix", prefix, is_prefix, expected)?;
+        let instance = &self.instance;
+        text("instance", instance, is_instance(instance), "1 to 26 letters, digits and dashes")
     }
 
     /// The limits on requests.

@@ -594,6 +594,10 @@ fn pruning_keeps_what_is_needed_without_a_lease() {
     assert_eq!(pruned_for(&[need("history", 2)]), (1, vec![own("history", 1)]));
     let both = vec![own("history", 1), own("other", 0)];
     assert_eq!(pruned_for(&[need("other", 0)]), (0, both));
+    // Another log's lease of that name says nothing of this one, however far back it goes.
+    Lease::hold(venue.path(), "same", [9; 16], at(0)).unwrap();
+    fs::remove_file(venue.path().join(LEASE_FOLDER).join("history.lease")).unwrap();
+    assert_eq!(pruned_for(&[need("same", 1)]), (1, vec![own("same", 1)]));
     // Nor is it removed.
     let pruned = prune(venue.path(), false, &[need("other", 0)], &mut |_| {}).unwrap();
     assert_eq!((pruned.segments.len(), pruned.now.0), (0, 0));

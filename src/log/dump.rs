@@ -13,9 +13,10 @@ use std::collections::HashMap;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use touchline_engine::clock::BEHIND_MAX_NS;
 use touchline_engine::inspect::inspect;
+use touchline_protocol::log::control::LogState;
 use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::message::decode::{Command, Event};
@@ -50,7 +51,7 @@ pub(super) fn run(data: &Path, options: &DumpArguments) -> Result<ExitCode> {
     if let Some(to) = options.to.filter(|_| !options.follow) {
         pass.stop_at(to);
     }
-    match copy(&mut pass, &mut filter, options, &mut output) {
+    match copy(data, &mut pass, &mut filter, (options, &mut output)) {
         // Whoever read the output has seen enough.
         Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
         Err(error) => Err(error),
@@ -110,11 +111,12 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn copy(
+    data: &Path,
     pass: &mut Pass,
     filter: &mut Filter<'_>,
-    options: &DumpArguments,
-    output: &mut impl Write,
+    (options, output): (&DumpArguments, &mut impl Write),
 ) -> Result<()> {
+    let mut engine = EngineSeen::new();
     loop {
         match pass.next()? {
             Some(transaction) => {
@@ -132,7 +134,14 @@ fn copy(
             None if options.follow => {
                 filter.settle();
                 output.flush()?;
-                if options.until.is_some_and(|until| nothing_comes_before(until, &pass.reader)) {
+                if let Some(until) = options.until
+                    && let seen = engine.look(&pass.reader, Instant::now())
+                    && is_over(until, seen, now_ns())
+                {
+                    // Without an engine damage looks like the log's end.
+                    if seen.is_none() {
+                        pass.check_end(data)?;
+                    }
                     break;
                 }
                 pass.reader.wait(WAIT)?;
@@ -149,24 +158,51 @@ fn is_before(until: Option<f64>, time_ns: u64) -> bool {
     until.is_none_or(|until| (time_ns as f64 / NANOSECONDS) < until)
 }
 
-/// True if nothing is left to be read, and to come, of before `until`, in seconds: all that its engine had appended is
-/// read by then, or no engine gives signs of life and this machine's clock is past it as well.
-fn nothing_comes_before(until: f64, reader: &LogReader) -> bool {
-    let signs = reader.signs_of_life();
-    // Engine time, by which transactions have theirs.
-    let engine_ns = signs.map_or(0, |signs| signs.heartbeat_ns);
-    let has_all = signs.is_some_and(|signs| reader.has_read_to(signs.appended));
-    let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-    is_over(until, (engine_ns, has_all), now_ns)
+/// The time by this machine's clock, ns since the epoch.
+fn now_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
 }
 
-/// The same, by engine time as of the last sign of life, 0 if there was none, and by the clock of this machine. What
-/// an engine that was killed has appended may never come to be read.
-fn is_over(until: f64, (engine_ns, has_all): (u64, bool), now_ns: u64) -> bool {
+/// An engine as whoever follows its log sees it: alive as long as its sign of life moves, whatever the clocks say.
+struct EngineSeen {
+    heartbeat_ns: u64,
+    moved: Instant,
+}
+
+impl EngineSeen {
+    fn new() -> Self {
+        Self { heartbeat_ns: 0, moved: Instant::now() }
+    }
+
+    /// The engine time, by which transactions have theirs, and whether all that was decided by then is read; `None`
+    /// without an engine.
+    fn look(&mut self, reader: &LogReader, now: Instant) -> Option<(u64, bool)> {
+        let signs = reader.signs_of_life()?;
+        let state = reader.state();
+        // Of a log that has failed nothing more comes.
+        let has_all = state == Some(LogState::LogFailed) || reader.has_read_to(signs.appended);
+        let is_alive = state != Some(LogState::Stopped) && self.moves(signs.heartbeat_ns, now);
+        is_alive.then_some((signs.heartbeat_ns, has_all))
+    }
+
+    /// Whether it has moved in the last five seconds: it does so twice a second.
+    fn moves(&mut self, heartbeat_ns: u64, now: Instant) -> bool {
+        if self.heartbeat_ns != heartbeat_ns {
+            *self = Self { heartbeat_ns, moved: now };
+        }
+        now.duration_since(self.moved) < Duration::from_nanos(BEHIND_MAX_NS)
+    }
+}
+
+/// True if nothing of before `until`, in seconds, is left to be read and to come: by an engine's time and whether all of
+/// by then is read, or without an engine by the clock of this machine. What one that was killed has appended, and the
+/// next one brings to disk only later, is not waited for.
+fn is_over(until: f64, engine: Option<(u64, bool)>, now_ns: u64) -> bool {
     let is_past = |time_ns| !is_before(Some(until), time_ns);
-    let silence_ns = now_ns.saturating_sub(engine_ns);
-    has_all && is_past(engine_ns)
-        || silence_ns > BEHIND_MAX_NS && is_past(now_ns.saturating_sub(BEHIND_MAX_NS))
+    match engine {
+        Some((engine_ns, has_all)) => has_all && is_past(engine_ns),
+        None => is_past(now_ns.saturating_sub(BEHIND_MAX_NS)),
+    }
 }
 
 /// Which transactions are shown: those that pass every given condition.
@@ -348,25 +384,30 @@ mod tests {
     #[test]
     fn a_time_is_over_once_nothing_of_before_can_come() {
         const SECOND: u64 = 1_000_000_000;
-        for (engine_s, has_all, now_s, expected) in [
-            (99, true, 100, false),
-            (100, true, 100, true),
+        for (engine, now_s, expected) in [
             // Not by the clock of this machine, while an engine says what time it has.
-            (99, true, 104, false),
-            (1000, true, 7, true),
+            (Some((99, true)), 9999, false),
+            (Some((100, true)), 100, true),
+            (Some((1000, true)), 7, true),
             // What it has appended by then is not on disk yet.
-            (101, false, 101, false),
-            (101, false, 106, false),
-            (101, false, 107, true),
-            // Without an engine.
-            (0, false, 104, false),
-            (0, false, 105, true),
-            (60, true, 104, false),
-            (60, true, 106, true),
+            (Some((101, false)), 9999, false),
+            (None, 104, false),
+            (None, 105, true),
         ] {
-            let (engine_ns, now_ns) = (engine_s * SECOND, now_s * SECOND);
-            let found = is_over(100.0, (engine_ns, has_all), now_ns);
-            assert_eq!(found, expected, "{engine_s} {has_all} {now_s}");
+            let engine = engine.map(|(engine_s, has_all)| (engine_s * SECOND, has_all));
+            let found = is_over(100.0, engine, now_s * SECOND);
+            assert_eq!(found, expected, "{engine:?} {now_s}");
         }
+    }
+    #[test]
+    fn an_engine_is_there_as_long_as_its_sign_of_life_moves() {
+        let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let mut engine = EngineSeen { heartbeat_ns: 0, moved: begin };
+        assert!(engine.moves(7, at(60)));
+        assert!(engine.moves(7, at(64)));
+        assert!(!engine.moves(7, at(65)));
+        // Backwards, too: another engine, with a time of its own.
+        assert!(engine.moves(6, at(66)));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::admin::admin;
 use super::json::Json;
-use super::log_tools::{lines, log, traded};
+use super::log_tools::{damage, lines, log, traded};
 use super::process::Process;
 use super::venue::Venue;
 use rustix::process::Signal;
@@ -51,6 +51,20 @@ fn who_follows_a_log_until_a_time_ends_then() {
     let all = lines(venue.data(), &["dump"]);
     let behind = seconds(last_time(&all) + 1_000);
     assert_eq!(followed(following(&venue, &["--until", &behind])), all);
+}
+
+#[test]
+fn who_follows_a_damaged_log_until_a_time_is_not_told_that_this_was_all() {
+    let mut venue = traded();
+    let all = lines(venue.data(), &["dump"]);
+    let behind = seconds(last_time(&all) + 1_000);
+    assert!(venue.stop_up(Signal::TERM).success());
+    let middle = &all[all.len() / 2];
+    damage(venue.data(), (middle.integer_at("position"), middle.integer_at("end")));
+    for how in [&["dump"][..], &["dump", "--follow"]] {
+        let (code, output, errors) = log(venue.data(), &[how, &["--until", &behind]].concat());
+        assert_eq!((code, output.lines().count()), (Some(3), all.len() / 2), "{how:?}: {errors}");
+    }
 }
 
 #[test]

@@ -203,7 +203,7 @@ fn wrong_arguments_are_named() {
 }
 
 /// Flips a bit in the middle of the frame between two positions of a log's first segment.
-fn damage(data: &Path, (position, end): (i128, i128)) {
+pub(crate) fn damage(data: &Path, (position, end): (i128, i128)) {
     let segment = data.join("log/00000000.seg");
     let file = fs::File::options().read(true).write(true).open(segment).expect("it is there");
     let at = u64::try_from(i128::midpoint(position, end) - 16).expect("in range");

@@ -23,6 +23,9 @@ use crate::notice::alert;
 /// How long an adapter that may be ending is waited for. One whose supervisor was killed may take longer: the next
 /// supervisor waits for it before it starts anything ([`has_adapter`]).
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long those are waited for who only look at what the adapter has ([`keep_out`]): as long as they take to read a
+/// large history.
+const PATIENCE_WITH_LOOKS: Duration = Duration::from_secs(60);
 
 /// Why an instance name cannot be claimed.
 #[derive(Debug, Error)]
@@ -69,11 +72,13 @@ impl Claim {
         how.read(true).write(true).create(true).truncate(false).mode(0o600);
         let lock = regular_file::open_or_device(&how, &path)
             .map_err(|source| ClaimError::File { path: path.clone(), source })?;
-        let limit = Instant::now() + PATIENCE;
+        let begin = Instant::now();
         loop {
             match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => break,
-                Err(Errno::WOULDBLOCK) if Instant::now() < limit => thread::sleep(LOOK_AGAIN),
+                Err(Errno::WOULDBLOCK) if begin.elapsed() < patience(&lock) => {
+                    thread::sleep(LOOK_AGAIN);
+                }
                 Err(Errno::WOULDBLOCK) => {
                     return Err(ClaimError::Taken { instance: instance.to_owned(), path });
                 }
@@ -101,6 +106,17 @@ impl Drop for Claim {
     }
 }
 
+/// How long whoever holds the lock now is waited for.
+fn patience(lock: &File) -> Duration {
+    let is_looked_at = flock(lock, FlockOperation::NonBlockingLockShared).is_ok();
+    if !is_looked_at {
+        return PATIENCE;
+    }
+    // Another adapter that begins to wait must not take this one for a look.
+    let _unlocked = flock(lock, FlockOperation::Unlock);
+    PATIENCE_WITH_LOOKS
+}
+
 /// Whether an adapter of this instance runs on the data folder, as far as this user can see. Beside none the lock is
 /// taken for a moment.
 #[must_use]
@@ -111,8 +127,8 @@ pub fn has_adapter(data: &Path, instance: &str) -> bool {
 /// An adapter of the instance runs.
 pub(super) struct Runs;
 
-/// Takes the lock as any number may have it at once and an adapter may not: the start of one waits for that, as long as
-/// its patience lasts. Closing the file lets go of it; there is none where no adapter has left one, or this user may
+/// Takes the lock as any number may have it at once and an adapter may not: the start of one waits for that, up to a
+/// minute. Closing the file lets go of it; there is none where no adapter has left one, or this user may
 /// not see it.
 pub(super) fn keep_out(data: &Path, instance: &str) -> Result<Option<File>, Runs> {
     let Ok(lock) = regular_file::open(&lock_file(data, instance)) else { return Ok(None) };
@@ -165,6 +181,18 @@ mod tests {
         drop(claim);
         assert!(!has_adapter(data.path(), "adapter"), "the file alone is none");
         let _claim = Claim::take(data.path(), "adapter").unwrap();
+    }
+
+    #[test]
+    fn a_long_look_is_no_adapter() {
+        let data = tempfile::tempdir().unwrap();
+        drop(Claim::take(data.path(), "adapter").unwrap());
+        let look = keep_out(data.path(), "adapter").ok().flatten().unwrap();
+        let folder = data.path().to_owned();
+        let waiting = thread::spawn(move || Claim::take(&folder, "adapter").map(drop));
+        thread::sleep(PATIENCE + PATIENCE / 4);
+        drop(look);
+        waiting.join().unwrap().unwrap();
     }
 
     #[test]

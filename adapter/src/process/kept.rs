@@ -1,6 +1,7 @@
 //! What there is of an adapter's history while no adapter runs, and how far it goes: what is needed of the log beside
 //! what the lease of the history says. Asked by the tools, which change nothing of it.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use touchline_protocol::log::place::{HISTORY_FILE, HISTORY_FOLDER};
@@ -13,7 +14,7 @@ use crate::views::state::{Archive, RestoreError};
 /// What an instance has of its history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeptHistory {
-    /// An adapter goes on with it, or begins to.
+    /// An adapter goes on with it, or begins to; or this user may not look.
     InUse,
     /// One that the next start can read, which ends with this transaction.
     UpTo(Bookmark),
@@ -27,7 +28,7 @@ pub enum KeptHistory {
 /// this id, and reads of it what that does. `is_pruned` says that the log has no beginning: then one that need not be
 /// whole is taken, too. Whether the log has the transaction that it ends with is not asked.
 ///
-/// An adapter that starts meanwhile waits until this returns. Damage that the database does not see may end the
+/// An adapter that starts meanwhile waits until this returns, up to a minute. Damage that the database does not see may end the
 /// process, as it would end that start.
 #[must_use]
 pub fn kept_history(data: &Path, instance: &str, log_id: [u8; 16], is_pruned: bool) -> KeptHistory {
@@ -41,6 +42,12 @@ pub fn kept_history(data: &Path, instance: &str, log_id: [u8; 16], is_pruned: bo
         Ok(Some(last)) => KeptHistory::UpTo(last),
         Ok(None) => KeptHistory::Nothing,
         Err(RestoreError::Store(HistoryError::Taken { .. })) => KeptHistory::InUse,
+        // Of another user's nothing is known, and what its lease says stands.
+        Err(RestoreError::Store(HistoryError::File { source, .. }))
+            if source.kind() == ErrorKind::PermissionDenied =>
+        {
+            KeptHistory::InUse
+        }
         Err(error) => KeptHistory::Useless(error.to_string()),
     }
 }

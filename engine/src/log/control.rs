@@ -175,8 +175,9 @@ impl Control {
     /// The duty thread's sign of life, ns since the epoch.
     #[inline]
     pub fn set_heartbeat(&self, now_ns: u64) {
-        // SYNC: orders nothing; a number to be shown, and by which readers tell a page that was left behind.
-        self.inner.heartbeat_ns.store(now_ns, Ordering::Relaxed);
+        // SYNC: release pairs with the acquire load of whoever reads it from the page: what was decided before this time
+        // lies below what `appended` says then.
+        self.inner.heartbeat_ns.store(now_ns, Ordering::Release);
     }
 
     /// The last of these; 0 before the first.

@@ -130,6 +130,7 @@ fn needed(
 ) -> Result<(Vec<HeldLease>, u64), PruneError> {
     let segment_of = |lease: &HeldLease| lease.last.position.0 / segments.identity.segment_bytes;
     let mut kept_for = leases(data)?;
+    kept_for.retain(|lease| lease.log_id == segments.identity.log_id);
     for needs in further {
         kept_for
             .retain(|lease| lease.name != needs.name || lease.last.position < needs.last.position);
@@ -137,7 +138,6 @@ fn needed(
             kept_for.push(needs.clone());
         }
     }
-    kept_for.retain(|lease| lease.log_id == segments.identity.log_id);
     need_all_of_another_past(data, segments, &mut kept_for)?;
     kept_for.retain(|lease| segment_of(lease) < by_snapshot);
     let by_leases = kept_for.iter().map(segment_of).min();

@@ -78,6 +78,8 @@ pub struct SteadyClient {
     last_sequence: Sequence,
     /// The engine has said that it has accepted the session's commands up to here.
     accepted_to: Sequence,
+    /// The log was found to be without some of that, which no further logon would change.
+    is_without_accepted: bool,
     /// Why nothing more leaves over this connection: told once what has come over it is.
     send_fault: Option<SendError>,
     /// Every event up to here was delivered, or lies in a gap that a [`Back::Returned`] has named. More of the last
@@ -125,6 +127,7 @@ impl SteadyClient {
             undecided: VecDeque::new(),
             last_sequence: Sequence(0),
             accepted_to: Sequence(0),
+            is_without_accepted: false,
             send_fault: None,
             told_to: None,
             missed: Vec::new(),
@@ -255,6 +258,7 @@ impl SteadyClient {
         self.missed.clear();
         self.gap = None;
         (self.caught_up_to, self.accepted_to) = (Position(0), Sequence(0));
+        self.is_without_accepted = false;
     }
 
     /// The caller knows all up to a position, by a replay, from the log or by the account's state: what was
@@ -427,7 +431,9 @@ impl SteadyClient {
                 self.undecided.remove(index);
             }
             // What was refused, or only checked, leaves the session's last sequence as it is.
-            if !matches!(reply.event.event(), Ok(Event::Rejected(_) | Event::OrderValid(_))) {
+            let event = reply.event.event();
+            if event.is_ok_and(|event| !matches!(event, Event::Rejected(_) | Event::OrderValid(_)))
+            {
                 self.accepted_to = self.accepted_to.max(sequence);
             }
         }
@@ -487,12 +493,14 @@ impl SteadyClient {
 
     /// A log that is an older copy, and has grown since to where the lost one was, has incarnation and position that were
     /// seen, but not the session's commands.
-    fn connect_again(&self) -> Result<Client, ConnectError> {
-        let client = Client::connect(&self.options)?;
-        if client.welcome().last_sequence < self.accepted_to {
-            return Err(ConnectError::HistoryLost { position: Position(0) });
+    fn connect_again(&mut self) -> Result<Client, ConnectError> {
+        let lost = Err(ConnectError::HistoryLost { position: Position(0) });
+        if self.is_without_accepted {
+            return lost;
         }
-        Ok(client)
+        let client = Client::connect(&self.options)?;
+        self.is_without_accepted = client.welcome().last_sequence < self.accepted_to;
+        if self.is_without_accepted { lost } else { Ok(client) }
     }
 
     /// What was not told before this position, that of a Welcome, was missed.

@@ -179,12 +179,12 @@ impl Live {
     }
 
     fn heartbeat(&self) -> u64 {
-        // SYNC: orders nothing; a later sign of life is seen by a later look.
-        self.heartbeat_ns.view().load_relaxed()
+        self.heartbeat_ns.view().load_acquire()
     }
 
     pub(super) fn signs_of_life(&self) -> SignsOfLife {
-        // In this order: what the feed has read, and what is durable, was appended before.
+        // In this order: what the feed has read, what was decided by the heartbeat's time, and what is durable, was
+        // appended before.
         let feed = Some(Position(self.feed.view().load_acquire())).filter(|feed| feed.0 > 0);
         let (heartbeat_ns, durable) = (self.heartbeat(), Position(self.durable()));
         let appended = Position(self.appended());
