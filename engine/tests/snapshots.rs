@@ -514,14 +514,20 @@ fn pruning_keeps_the_segment_that_the_oldest_snapshot_ends_in() {
     assert_eq!(refused.to_string().matches(".snap: ").count(), 2, "{refused}");
 }
 
-#[test]
-fn pruning_keeps_what_a_reader_of_this_log_still_needs() {
+/// A venue whose log is of several segments, and the number of the first one that its snapshot does not stand for.
+fn of_several_segments() -> (Venue, u64) {
     let mut venue = Venue::new();
     // A segment holds some 10,000 deposits.
     venue.grow(40_000);
     let made = venue.make(1);
     let kept = (made.position.0 - 1) / WINDOW_SEGMENT_BYTES;
     assert!(kept > 2, "the log is of several segments");
+    (venue, kept)
+}
+
+#[test]
+fn pruning_keeps_what_a_reader_of_this_log_still_needs() {
+    let (venue, kept) = of_several_segments();
     let log_id = venue.identity().log_id;
     let at = |needed| Bookmark { position: Position(needed), ..Default::default() };
     let hold = |name, log_id, needed| Lease::hold(venue.path(), name, log_id, at(needed)).unwrap();
@@ -565,11 +571,7 @@ fn pruning_keeps_what_a_reader_of_this_log_still_needs() {
 /// By who knows of readers what their leases do not say.
 #[test]
 fn pruning_keeps_what_is_needed_without_a_lease() {
-    let mut venue = Venue::new();
-    venue.grow(40_000);
-    let made = venue.make(1);
-    let kept = (made.position.0 - 1) / WINDOW_SEGMENT_BYTES;
-    assert!(kept > 2, "the log is of several segments");
+    let (venue, _) = of_several_segments();
     let log_id = venue.identity().log_id;
     let at = |segment| {
         let position = Position(segment * WINDOW_SEGMENT_BYTES);
@@ -605,11 +607,7 @@ fn pruning_keeps_what_is_needed_without_a_lease() {
 
 #[test]
 fn a_lease_that_comes_while_segments_are_removed_keeps_what_it_needs() {
-    let mut venue = Venue::new();
-    venue.grow(40_000);
-    let made = venue.make(1);
-    let last_kept = (made.position.0 - 1) / WINDOW_SEGMENT_BYTES;
-    assert!(last_kept > 2, "the log is of several segments");
+    let (venue, last_kept) = of_several_segments();
     let log_id = venue.identity().log_id;
     let folder = venue.path().join("log");
     let segment = |number: u64| segment_path(&folder, number);

@@ -120,7 +120,8 @@ fn who_logs_out_and_says_that_it_lives_gets_every_answer() {
 
 #[test]
 fn answers_that_nobody_reads_behind_a_logout_are_lost_and_that_is_told() {
-    let venue = venue(&["engine.reader_stall_seconds=1", "gateway.unsent_kib=4096"]);
+    // Nobody reads while it is being sent, either, which takes its time on a busy machine.
+    let venue = venue(&["engine.reader_stall_seconds=5", "gateway.unsent_kib=4096"]);
     let _deaf = leave(&venue, 9_000);
     let told = |line: &str| line.contains("had not read when it logged out are lost");
     venue.supervisor().wait_for(0, "word of the lost answers", told);

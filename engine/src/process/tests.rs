@@ -188,15 +188,29 @@ fn a_data_folder_whose_path_begins_like_an_option_gets_snapshots() {
     assert!(schedule.arguments.iter().any(|argument| argument == "--data=-d"));
 }
 
+/// The log of a venue that has run once, its state, and an hour behind that.
+fn an_hour_ahead(options: &EngineOptions) -> (Log, Core, u64) {
+    start_once(options).1.and_then(Running::join).expect("it starts");
+    let mut core = Core::new();
+    let (log, _) = open_log(options, &mut core, 1).expect("the log is in order");
+    let ahead = core.last_time_ns() + 3_600_000_000_000;
+    (log, core, ahead)
+}
+
+/// A start that finds the log ended in order, and the clock behind it.
+fn refused_by_the_clock(options: &EngineOptions) {
+    let (report, outcome) = start_once(options);
+    assert!(report.clean);
+    let error = outcome.err().expect("the clock is behind").to_string();
+    assert!(error.contains("--allow-clock-behind"), "{error}");
+}
+
 #[test]
 fn a_start_before_the_time_of_the_log_closes_it() {
     crate::patience::watch();
     let folder = tempfile::tempdir().expect("a folder");
     let options = options(&folder, 1, "");
-    start_once(&options).1.and_then(Running::join).expect("it starts");
-    let mut core = Core::new();
-    let (log, _) = open_log(&options, &mut core, 1).expect("the log is in order");
-    let ahead = core.last_time_ns() + 3_600_000_000_000;
+    let (log, core, ahead) = an_hour_ahead(&options);
     let clock = Clock::start(SystemTime, LastTime { log_ns: ahead, shown_ns: 0 }, true)
         .expect("it begins there");
     let mut duty = duty(&options, core, log.writer, clock);
@@ -206,10 +220,7 @@ fn a_start_before_the_time_of_the_log_closes_it() {
     log.keeper.stop();
     drop(log.control);
     for _ in 0..2 {
-        let (report, outcome) = start_once(&options);
-        assert!(report.clean);
-        let error = outcome.err().expect("the clock is behind").to_string();
-        assert!(error.contains("--allow-clock-behind"), "{error}");
+        refused_by_the_clock(&options);
     }
 }
 
@@ -219,17 +230,12 @@ fn a_start_before_the_end_of_an_idle_engine_is_refused() {
     crate::patience::watch();
     let folder = tempfile::tempdir().expect("a folder");
     let options = options(&folder, 1, "");
-    start_once(&options).1.and_then(Running::join).expect("it starts");
-    let mut core = Core::new();
-    let (log, _) = open_log(&options, &mut core, 1).expect("the log is in order");
-    log.control.set_heartbeat(core.last_time_ns() + 3_600_000_000_000);
+    let (log, _core, ahead) = an_hour_ahead(&options);
+    log.control.set_heartbeat(ahead);
     log.writer.close().expect("the disk is in order");
     log.keeper.stop();
     drop(log.control);
-    let (report, outcome) = start_once(&options);
-    assert!(report.clean);
-    let error = outcome.err().expect("the clock is behind").to_string();
-    assert!(error.contains("--allow-clock-behind"), "{error}");
+    refused_by_the_clock(&options);
 }
 
 #[test]
