@@ -45,7 +45,11 @@ pub(crate) fn needs(data: &Path) -> Result<Vec<Need>> {
              it. Have one make it before a prune, by a start of the venue that comes to ready, {UNASKED}",
             path.display()
         );
-        return Ok(vec![log.need(HISTORY_FOLDER.to_owned(), path, (nothing_before(begin), why))]);
+        return Ok(vec![log.need(
+            HISTORY_FOLDER.to_owned(),
+            path,
+            (Bookmark::nothing_before(begin), why),
+        )]);
     }
     let need = |instance: String| {
         let name = lease_of_instance(&instance);
@@ -74,11 +78,6 @@ fn instances_with_folder(data: &Path) -> Result<BTreeSet<String>> {
         }
     }
     Ok(instances)
-}
-
-/// What has nothing needs the log from there on.
-fn nothing_before(position: Position) -> Bookmark {
-    Bookmark { position, ..Default::default() }
 }
 
 /// The log whose histories are looked at.
@@ -135,7 +134,7 @@ impl Log<'_> {
                 let why = format!(
                     "the history in {folder} is in use and has no lease: all of the log is kept until it has one"
                 );
-                return Some((nothing_before(self.begin), why));
+                return Some((Bookmark::nothing_before(self.begin), why));
             }
             KeptHistory::UpTo(last) => {
                 let is_said = lease.is_some_and(|lease| lease.last.position <= last.position);
@@ -172,7 +171,7 @@ impl Log<'_> {
                  remove its lease and its history, {UNASKED}"
             )
         };
-        Some((nothing_before(self.begin), format!("{why}: {what_to_do}")))
+        Some((Bookmark::nothing_before(self.begin), format!("{why}: {what_to_do}")))
     }
 }
 

@@ -529,7 +529,7 @@ fn of_several_segments() -> (Venue, u64) {
 fn pruning_keeps_what_a_reader_of_this_log_still_needs() {
     let (venue, kept) = of_several_segments();
     let log_id = venue.identity().log_id;
-    let at = |needed| Bookmark { position: Position(needed), ..Default::default() };
+    let at = |needed| Bookmark::nothing_before(Position(needed));
     let hold = |name, log_id, needed| Lease::hold(venue.path(), name, log_id, at(needed)).unwrap();
     // Another log's, as a copied folder may have it, and one that needs nothing of what would go.
     hold("foreign", [0; 16], 0);
@@ -573,10 +573,7 @@ fn pruning_keeps_what_a_reader_of_this_log_still_needs() {
 fn pruning_keeps_what_is_needed_without_a_lease() {
     let (venue, _) = of_several_segments();
     let log_id = venue.identity().log_id;
-    let at = |segment| {
-        let position = Position(segment * WINDOW_SEGMENT_BYTES);
-        Bookmark { position, ..Default::default() }
-    };
+    let at = |segment| Bookmark::nothing_before(Position(segment * WINDOW_SEGMENT_BYTES));
     let need = |name: &str, segment| HeldLease {
         name: name.to_owned(),
         path: venue.path().join(name),
@@ -615,7 +612,7 @@ fn a_lease_that_comes_while_segments_are_removed_keeps_what_it_needs() {
     let mut shown = Vec::new();
     let pruned = prune(venue.path(), false, &[], &mut |path| {
         shown.push(path.to_owned());
-        let needed = Bookmark { position: Position(WINDOW_SEGMENT_BYTES), ..Default::default() };
+        let needed = Bookmark::nothing_before(Position(WINDOW_SEGMENT_BYTES));
         Lease::hold(venue.path(), "late", log_id, needed).unwrap();
     })
     .unwrap();

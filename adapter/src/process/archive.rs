@@ -11,7 +11,7 @@ use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::transaction::Bookmark;
 use touchline_protocol::units::Position;
 
-use super::{AdapterOptions, RunError, lease_of_instance};
+use super::{AdapterOptions, RunError, instance_of_lease, lease_of_instance};
 use crate::history::HistoryError;
 use crate::notice::alert;
 use crate::views::error::FoldError;
@@ -64,13 +64,13 @@ pub(super) fn open(
             return Err(pruned());
         }
         Found::Useless(why) => {
-            hold_from(options, reader, nothing_before(begin))?;
+            hold_from(options, reader, Bookmark::nothing_before(begin))?;
             // What was removed of the log while this lease was made is gone, and with it the history that is given
             // up below: so it is given up only if the lease came first.
             let begins = beginning_behind(options, begin)?;
             if begins > begin {
                 alert!("adapter: the history cannot be used: {why}");
-                hold_from(options, reader, nothing_before(begins))?;
+                hold_from(options, reader, Bookmark::nothing_before(begins))?;
                 return Err(RunError::Pruned { position: begins.0 });
             }
             alert!("adapter: the history is made anew from the log's beginning: {why}");
@@ -174,12 +174,7 @@ pub(super) fn hold(
     archive: &Archive,
 ) -> Result<Lease, LeaseError> {
     let last = archive.last().map(|(last, _)| last);
-    hold_from(options, reader, last.unwrap_or_else(|| nothing_before(reader.position())))
-}
-
-/// What a history has last that has nothing, and needs the log from there on.
-fn nothing_before(position: Position) -> Bookmark {
-    Bookmark { position, ..Default::default() }
+    hold_from(options, reader, last.unwrap_or_else(|| Bookmark::nothing_before(reader.position())))
 }
 
 /// Whether this instance had a history of the log: its lease says what that ended with. One that cannot be read says
@@ -193,7 +188,7 @@ fn had_history(options: &AdapterOptions, log_id: [u8; 16]) -> bool {
 /// what that ended with.
 #[must_use]
 pub fn any_had_history(data: &Path, log_id: [u8; 16]) -> bool {
-    any_had(data, log_id, |lease| lease.starts_with(HISTORY_FOLDER))
+    any_had(data, log_id, |lease| instance_of_lease(lease).is_some())
 }
 
 fn any_had(data: &Path, log_id: [u8; 16], is_of: impl Fn(&str) -> bool) -> bool {

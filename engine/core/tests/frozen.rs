@@ -34,9 +34,7 @@ impl Numbers {
 /// Continuations come soon, and four accounts pay commissions that need rounding.
 fn world(rules: u32) -> Venue {
     let mut venue = Venue::new();
-    for rules in 1..=rules {
-        venue.must(&SetRules { rules, ..Default::default() });
-    }
+    venue.take_rules(rules);
     venue.set_limits(Limits { max_steps: 3, ..roomy() });
     let pair = (venue.asset("BASE"), venue.asset("QUOTE"));
     let kinds = if rules < 2 { (ORDER_TYPES, 0) } else { (ORDER_TYPES_2, SYMBOL_ICEBERG) };

@@ -85,7 +85,7 @@ pub(super) fn put_aside(data: &Path, begin: u64, leases: &[AsideLease]) -> Resul
         // Its number may not be used again, of which nothing else may tell.
         let keep = || regular_file::put_whole(kept, 0o644, &fs::read(&lease.path)?);
         keep().map_err(disk_error("keeping a copy of a lease in", kept))?;
-        let all = Bookmark { position: Position(begin), ..Default::default() };
+        let all = Bookmark::nothing_before(Position(begin));
         Lease::hold(data, &lease.name, lease.log_id, all)
             .map_err(io::Error::other)
             .map_err(disk_error("writing", &lease.path))?;

@@ -156,7 +156,7 @@ fn need_all_of_another_past(
     for lease in leases.iter_mut().filter(|lease| lease.last.incarnation.0 > 0) {
         let is_there = reader.resume(&lease.last);
         if !matches!(is_there, Ok(true)) {
-            lease.last = Bookmark { position: Position(segments.begin()), ..Default::default() };
+            lease.last = Bookmark::nothing_before(Position(segments.begin()));
         }
     }
     Ok(())

@@ -336,7 +336,7 @@ mod tests {
     const LOG: [u8; 16] = [7; 16];
 
     fn at(position: u64) -> Bookmark {
-        Bookmark { position: Position(position), ..Default::default() }
+        Bookmark::nothing_before(Position(position))
     }
 
     fn names(data: &Path) -> Vec<(String, u64)> {

@@ -25,6 +25,14 @@ pub struct Bookmark {
     pub crc: u32,
 }
 
+impl Bookmark {
+    /// Of who has nothing: it names no transaction, and needs the log from `position` on.
+    #[must_use]
+    pub const fn nothing_before(position: Position) -> Self {
+        Self { position, incarnation: Incarnation(0), crc: 0 }
+    }
+}
+
 /// A transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct Transaction<'bytes> {

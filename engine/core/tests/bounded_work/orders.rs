@@ -21,9 +21,7 @@ pub(crate) fn limits(max_steps: u32, orders: i64) -> Limits {
 /// The venue, of this rules version. The accounts pay different commissions.
 pub(crate) fn world(rules: u32, limits: Limits) -> Venue {
     let mut venue = Venue::new();
-    for rules in 1..=rules {
-        venue.must(&SetRules { rules, ..Default::default() });
-    }
+    venue.take_rules(rules);
     venue.set_limits(limits);
     let pair = (venue.asset("BASE"), venue.asset("QUOTE"));
     let kinds = if rules < 2 {

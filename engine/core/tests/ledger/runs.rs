@@ -42,9 +42,7 @@ impl Run {
     /// Two symbols over the same pair, and one the other way round; accounts that pay commissions of any size.
     fn new(random: &mut Random, scale: &Scale, limits: Limits) -> Self {
         let mut venue = Venue::new();
-        for rules in 1..=RULES_MAX {
-            venue.must(&SetRules { rules, ..Default::default() });
-        }
+        venue.take_rules(RULES_MAX);
         venue.set_limits(limits);
         let (base, quote) = (venue.asset("BASE"), venue.asset("QUOTE"));
         let mut kept = Kept::default();

@@ -111,9 +111,7 @@ impl Stage {
             return;
         }
         self.is_set_up = true;
-        for rules in 1..=self.rules {
-            self.venue.must(&SetRules { rules, ..Default::default() });
-        }
+        self.venue.take_rules(self.rules);
         self.venue.must(&SetLimits { limits: self.limits, ..Default::default() });
     }
 

@@ -19,9 +19,7 @@ pub(crate) const CARL: u64 = 3;
 /// Three symbols, and three accounts whose keys have their numbers.
 pub(crate) fn world(rules: u32, limits: Limits) -> Venue {
     let mut venue = Venue::new();
-    for rules in 1..=rules {
-        venue.must(&SetRules { rules, ..Default::default() });
-    }
+    venue.take_rules(rules);
     venue.set_limits(limits);
     let pair = (venue.asset("BASE"), venue.asset("QUOTE"));
     for name in ["ONE", "TWO", "THREE"] {

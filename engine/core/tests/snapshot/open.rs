@@ -19,9 +19,7 @@ const LIST: &str = "a list that its orders do not fit";
 /// One of each kind that a snapshot tells apart; the last price is 10.
 fn venue() -> Venue {
     let mut venue = Venue::new();
-    for rules in 1..=RULES_MAX {
-        venue.must(&SetRules { rules, ..Default::default() });
-    }
+    venue.take_rules(RULES_MAX);
     venue.set_limits(roomy());
     let pair = (venue.asset("BASE"), venue.asset("QUOTE"));
     let kinds = (ORDER_TYPES_2, SYMBOL_ICEBERG | SYMBOL_OCO);

@@ -45,9 +45,7 @@ fn stop(key: u64, price: i64) -> NewOrder {
 /// Ann (1) and Bob (2), and one step for each transaction.
 pub(crate) fn world() -> Venue {
     let mut venue = Venue::new();
-    for rules in 1..=2 {
-        venue.must(&SetRules { rules, ..Default::default() });
-    }
+    venue.take_rules(2);
     venue.set_limits(Limits { max_steps: 1, ..roomy() });
     let pair = (venue.asset("BASE"), venue.asset("QUOTE"));
     venue.symbol_of("ONE", pair, SymbolFilters::default(), (ORDER_TYPES_2, SYMBOL_ICEBERG));

@@ -212,6 +212,13 @@ impl Venue {
         self.apply(message).unwrap_or_else(|reject| panic!("{} rejected: {reject:?}", M::NAME))
     }
 
+    /// Takes rules of one version after the other, up to this one.
+    pub(crate) fn take_rules(&mut self, rules: u32) {
+        for rules in 1..=rules {
+            self.must(&SetRules { rules, ..Default::default() });
+        }
+    }
+
     /// A header of the engine.
     pub(crate) fn engine() -> CommandHeader {
         CommandHeader::default()
