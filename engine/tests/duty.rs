@@ -8,6 +8,8 @@ mod duty_bench;
 mod keeper;
 #[path = "../../tests/support/patience.rs"]
 mod patience;
+#[path = "../../tests/support/split_mix.rs"]
+mod split_mix;
 
 mod duty {
     mod absent;

@@ -34,7 +34,7 @@ impl Random {
 
     /// A number below `limit`, which is not 0.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
-        (self.word() % limit as u64) as usize
+        self.0.below(limit as u64) as usize
     }
 
     pub(crate) fn bytes(&mut self, count: usize) -> Vec<u8> {

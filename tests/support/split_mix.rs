@@ -1,4 +1,5 @@
 //! SplitMix64, which random tests draw from: the same numbers for the same seed on every machine.
+#![allow(dead_code, reason = "each test uses its part")]
 
 /// Where it is; a seed at the beginning.
 #[derive(Clone, Debug)]
@@ -10,5 +11,10 @@ impl SplitMix64 {
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`, which is not 0.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.word() % bound
     }
 }

@@ -1,13 +1,18 @@
-//! A seeded random number generator (splitmix64), so that a failing run can be repeated from the
-//! seed that it printed. Called by the crash tests.
+//! A seeded random number generator, so that a failing run can be repeated from the seed that it printed. Called by
+//! the crash tests.
+
+#[path = "../support/split_mix.rs"]
+mod split_mix;
+
+use split_mix::SplitMix64;
 
 /// The generator.
-pub(crate) struct Random(u64);
+pub(crate) struct Random(SplitMix64);
 
 impl Random {
     /// Starts from `seed`.
     pub(crate) const fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64(seed))
     }
 
     /// A seed that differs from run to run.
@@ -19,16 +24,13 @@ impl Random {
     }
 
     /// The next 64 bits.
+    #[allow(dead_code, reason = "not every test that draws needs them whole")]
     pub(crate) fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.word()
     }
 
     /// A number below `bound`.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.bits() % bound
+        self.0.below(bound)
     }
 }

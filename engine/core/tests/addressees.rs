@@ -3,12 +3,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../../../tests/support/split_mix.rs"]
+mod split_mix;
 #[path = "support/venue.rs"]
 mod venue;
 #[path = "sweeps/world.rs"]
 #[allow(dead_code, reason = "each test uses its part")]
 mod world;
 
+use split_mix::SplitMix64;
 use std::collections::BTreeMap;
 use touchline_core::{Addressee, Addressees, Core, Outbox};
 use touchline_protocol::message::command::*;
@@ -20,18 +23,6 @@ use touchline_protocol::text::Name;
 use touchline_protocol::units::*;
 use venue::{Entry, Owned, Venue, WHOLE, outbox_memory};
 use world::{ANN, BOB, CARL, ONE, TWO, kill, limit, list, mass_cancel, steps, stop_limit, world};
-
-/// Repeatable randomness (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
 
 fn logon(name: &str, key: u64, flags: u8) -> Logon {
     Logon {
@@ -54,7 +45,7 @@ const SESSIONS: [(&str, u64, u8); 6] = [
     ("b", CARL, LOGON_CANCEL_ON_DISCONNECT | LOGON_ACCOUNT_EVENTS),
 ];
 
-fn order(random: &mut Random, command: CommandHeader) -> NewOrder {
+fn order(random: &mut SplitMix64, command: CommandHeader) -> NewOrder {
     let side = if random.below(2) == 0 { Side::Buy } else { Side::Sell };
     let (price, quantity) = (95 + random.below(10) as i64, 1 + random.below(6) as i64);
     let symbol = if random.below(4) == 0 { TWO } else { ONE };
@@ -77,7 +68,7 @@ fn order(random: &mut Random, command: CommandHeader) -> NewOrder {
 }
 
 /// Sends one command of a mix; what is rejected leaves no trace.
-fn send_any(venue: &mut Venue, random: &mut Random) {
+fn send_any(venue: &mut Venue, random: &mut SplitMix64) {
     let at = random.below(6) as usize;
     let (name, key, flags) = SESSIONS[at];
     if venue.core.pending_head().is_some() && random.below(3) > 0 {
@@ -213,7 +204,7 @@ fn expected(placed: &mut Placed, core: &Core, entry: &Entry, replier: SessionId)
 fn they_are_who_placed_the_orders_and_the_same_on_every_replay() {
     let (mut of_others, mut watched, mut by_pending) = (0, 0, 0);
     for seed in 1..=4u64 {
-        let mut random = Random(0x9e37_79b9_7f4a_7c15u64.wrapping_mul(seed));
+        let mut random = SplitMix64(seed);
         let mut venue = world(steps(12));
         for (name, key, flags) in SESSIONS {
             venue.must(&logon(name, key, flags));

@@ -11,11 +11,14 @@
 mod book;
 #[path = "cycles/shadow.rs"]
 mod shadow;
+#[path = "../../../tests/support/split_mix.rs"]
+mod split_mix;
 #[path = "support/venue.rs"]
 mod venue;
 #[path = "cycles/whole.rs"]
 mod whole;
 
+use split_mix::SplitMix64;
 use std::hash::{BuildHasher, RandomState};
 
 /// Commands of a run unless `TOUCHLINE_COMMANDS` says otherwise.
@@ -29,27 +32,24 @@ fn commands() -> u64 {
     variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS)
 }
 
-/// SplitMix64, whose seed is printed when the test fails.
+/// Random numbers whose seed is printed when the test fails.
 struct Random {
     seed: u64,
-    state: u64,
+    numbers: SplitMix64,
 }
 
 impl Random {
     fn new() -> Self {
         let seed = variable("TOUCHLINE_SEED").unwrap_or_else(|| RandomState::new().hash_one(0));
-        Self { seed, state: seed }
+        Self { seed, numbers: SplitMix64(seed) }
     }
 
     fn word(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.numbers.word()
     }
 
     fn below(&mut self, bound: u64) -> u64 {
-        self.word() % bound
+        self.numbers.below(bound)
     }
 }
 

@@ -20,5 +20,7 @@ mod parts;
 mod runs;
 #[path = "ledger/scales.rs"]
 mod scales;
+#[path = "../../../tests/support/split_mix.rs"]
+mod split_mix;
 #[path = "support/venue.rs"]
 mod venue;

@@ -17,7 +17,7 @@ impl Random {
     }
 
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.word() % bound
+        self.0.below(bound)
     }
 
     /// True once in so many times.

@@ -6,6 +6,7 @@ use super::failure::run_thread;
 use super::record::{Transaction, of_session, own_side, transactions};
 use super::venue::Venue;
 use crate::patience::eventually;
+use crate::split_mix::SplitMix64;
 use std::collections::BTreeMap;
 use touchline_protocol::message::command::{CancelOrder, NewOrder};
 use touchline_protocol::message::decode::{self, Event};
@@ -99,20 +100,8 @@ fn check_replies(client: &Client, owed: &[Owed], replies: &[Reply]) -> u64 {
     gaps
 }
 
-/// Repeatable randomness (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
-
 /// Sends one command of a mix of takers, resting orders, and what is rejected. False: no room.
-fn send_any(client: &mut Client, random: &mut Random) -> bool {
+fn send_any(client: &mut Client, random: &mut SplitMix64) -> bool {
     let mut order = limit(0, Side::Buy, 100, 1 + random.below(30) as i64);
     match random.below(8) {
         0 => order.price = 0,
@@ -134,7 +123,7 @@ fn send_any(client: &mut Client, random: &mut Random) -> bool {
 fn a_client_that_reads_late_gets_one_answer_each_and_a_gap_for_what_is_missing() {
     let mut gaps = 0;
     for seed in 1..=3 {
-        let mut random = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
+        let mut random = SplitMix64(seed);
         let mut venue = Venue::new("messages_per_turn = 8\npending_per_turn = 2", "max_steps = 7");
         let mut late = venue.try_open("late", (Role::Trader, Lane::Hot, 1), FEW_SLOTS).unwrap();
         let mut prompt = venue.trader("prompt", 2);

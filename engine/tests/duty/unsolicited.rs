@@ -6,6 +6,7 @@ use super::record::{Transaction, own_side, transactions};
 use super::streams;
 use super::venue::Venue;
 use crate::patience::Wait;
+use crate::split_mix::SplitMix64;
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::decode::{self, Event};
 use touchline_protocol::message::enums::{CancelScope, Lane, OrderStatus, OrderType, Role, Side};
@@ -415,22 +416,16 @@ fn the_room_of_replies_is_kept_from_what_others_do() {
 fn whenever_a_maker_reads_it_knows_what_it_missed() {
     let mut gaps = 0;
     for seed in 1..=3u64 {
-        let mut random = 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(seed);
-        let mut below = |bound: u64| {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            random % bound
-        };
+        let mut random = SplitMix64(seed);
         let (mut venue, mut maker, mut taker) = pair("messages_per_turn = 8");
         for _ in 0..300 {
-            for _ in 0..below(40) {
+            for _ in 0..random.below(40) {
                 taker.try_send(limit(0, Side::Buy, 100, 1));
             }
-            (0..below(4)).for_each(|_| _ = venue.duty.turn());
+            (0..random.below(4)).for_each(|_| _ = venue.duty.turn());
             taker.read();
-            if below(8) == 0 {
-                maker.read_some_told(below(200) as usize);
+            if random.below(8) == 0 {
+                maker.read_some_told(random.below(200) as usize);
             }
         }
         venue.settle();

@@ -150,7 +150,7 @@ impl Random {
     }
 
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.word() % bound
+        self.0.below(bound)
     }
 
     /// A command of 8 to 144 bytes that causes up to `events` bytes of events.

@@ -160,7 +160,7 @@ impl Run {
         // One in sixteen is over already or never was.
         let id = match self.random.below(16) {
             0 => self.random.below(self.next + 2),
-            _ => self.shadow.pick(self.random.state).unwrap_or(0),
+            _ => self.shadow.pick(self.random.word()).unwrap_or(0),
         };
         let canceled = self.book.cancel(OrderId(id));
         match self.shadow.remove(id) {
@@ -176,7 +176,7 @@ impl Run {
     }
 
     fn reduce(&mut self) {
-        let Some(id) = self.shadow.pick(self.random.state) else { return };
+        let Some(id) = self.shadow.pick(self.random.word()) else { return };
         let open = self.shadow.get(id).expect("it is open");
         if open.quantity > 1 {
             self.book.reduce(OrderId(id), Qty(open.quantity / 2)).expect("it is open");

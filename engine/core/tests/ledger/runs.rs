@@ -117,7 +117,7 @@ impl Run {
 }
 
 fn tight(seed: u64) -> BTreeMap<&'static str, u64> {
-    let (mut random, scale) = (Random(seed), scale_of(seed));
+    let (mut random, scale) = (Random::new(seed), scale_of(seed));
     let limits = Limits {
         open_orders: random.pick(&[6, 20, 200, 200, 200]),
         price_levels: random.pick(&[4, 12, 200, 200, 200]),
@@ -166,8 +166,8 @@ fn undivided(events: Vec<Owned>) -> Vec<Owned> {
 }
 
 fn divided(seed: u64) {
-    let (mut random, scale) = (Random(seed), scale_of(seed));
-    let mut same = Random(seed);
+    let (mut random, scale) = (Random::new(seed), scale_of(seed));
+    let mut same = Random::new(seed);
     let mut whole = Run::new(&mut random, &scale, Limits { max_steps: 512, ..roomy() });
     let max_steps = random.pick(&[1, 2, 3, 4]);
     let mut fine = Run::new(&mut same, &scale, Limits { max_steps, ..roomy() });

@@ -1,27 +1,24 @@
 //! Numbers that look random, and of what sizes the prices and quantities of a case are.
 
+use crate::split_mix::SplitMix64;
 use crate::venue::WHOLE;
 use touchline_core::AMOUNT_MAX;
 
 /// Numbers that look random, and are the same for the same seed.
-pub(crate) struct Random(pub(crate) u64);
+pub(crate) struct Random(SplitMix64);
 
 impl Random {
-    fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(SplitMix64(seed))
     }
 
     pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.word() % end
+        self.0.below(end)
     }
 
     /// From `low` to `high`, both included.
     pub(crate) fn range(&mut self, low: i64, high: i64) -> i64 {
-        low + (self.word() % ((high - low + 1) as u64)) as i64
+        low + self.below((high - low + 1) as u64) as i64
     }
 
     pub(crate) fn once_in(&mut self, times: u64) -> bool {

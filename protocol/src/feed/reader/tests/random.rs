@@ -2,6 +2,9 @@
 //! snapshots that are old, late, or overtaken. Whatever its books say behind a call that told no error is what was
 //! true behind the message that they name, and once the engine says all and rests, they come to the end.
 
+#[path = "../../../../../tests/support/split_mix.rs"]
+mod split_mix;
+
 use super::*;
 use crate::message::enums::Side;
 use crate::message::feed::{
@@ -9,17 +12,14 @@ use crate::message::feed::{
 };
 use crate::message::stream::Heartbeat;
 use crate::units::OrderId;
+use split_mix::SplitMix64;
 
 /// Numbers that look random.
-struct Random(u64);
+struct Random(SplitMix64);
 
 impl Random {
     fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % end
+        self.0.below(end)
     }
 
     fn once_in(&mut self, times: u64) -> bool {
@@ -324,7 +324,7 @@ fn read_on(
 
 fn run(seed: u64) {
     eprintln!("TOUCHLINE_SEED={seed}");
-    let mut random = Random(seed);
+    let mut random = Random(SplitMix64(seed));
     let (near, far) = UnixStream::pair().unwrap();
     far.set_nonblocking(true).unwrap();
     let mut options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
