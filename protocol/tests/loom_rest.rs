@@ -57,8 +57,10 @@ impl Log {
     /// The duty thread's part: appends up to `position` and tells the keeper.
     fn append(&self, position: u64, is_wanted: bool) {
         self.appended.store(position, Ordering::Release);
-        if self.rest.tell(position, is_wanted, || self.follower.is_parked()) {
-            wake_if_seen_parked(ReadOnlyU32::new(&self.parked), &self.doorbell);
+        if self.rest.tell(position, is_wanted, || self.follower.is_parked())
+            && !wake_if_seen_parked(ReadOnlyU32::new(&self.parked), &self.doorbell)
+        {
+            self.follower.wake_if_seen_parked();
         }
     }
 
@@ -159,11 +161,33 @@ fn what_is_wanted_in_a_pause_is_written_behind_it_and_what_comes_later_at_once()
     });
 }
 
+/// A keeper that wakes the follower once, for the first of what is appended, and is in a write from then on until it
+/// is ended.
+fn in_a_write(log: &Arc<Log>) -> thread::JoinHandle<()> {
+    let log = Arc::clone(log);
+    thread::spawn(move || {
+        let sleep = Sleep { done: 0, rests_to: 0, pauses: false, limit: FOR_EVER };
+        let line = || ParkingLine::new(&log.parked, ReadOnlyU32::new(&log.doorbell));
+        while log.appended() == 0 {
+            log.rest.sleep(line(), &sleep, || log.appended(), |_| false);
+        }
+        log.follower.wake();
+        let watch = EventWatch::new(ReadOnlyU32::new(&log.doorbell));
+        loop {
+            let seen = watch.current();
+            if log.ended.load(Ordering::Acquire) == 1 {
+                return;
+            }
+            watch.wait_changed(seen, FOR_EVER);
+        }
+    })
+}
+
 /// A follower sleeps until it has heard of all that was appended; `append` is the duty thread's part.
-fn follows(append: fn(&Log, u64)) {
+fn follows(keeper: fn(&Arc<Log>) -> thread::JoinHandle<()>, append: fn(&Log, u64)) {
     explore(2, move || {
         let log = Arc::new(Log::default());
-        let keeper = keeper(&log, Pace { gather: 10, keeps_pause: false }, 10);
+        let keeper = keeper(&log);
         let follower = Arc::clone(&log);
         let follower = thread::spawn(move || {
             let line = || [follower.follower.line()].into_iter();
@@ -183,16 +207,37 @@ fn follows(append: fn(&Log, u64)) {
     });
 }
 
+fn gathers(log: &Arc<Log>) -> thread::JoinHandle<()> {
+    keeper(log, Pace { gather: 10, keeps_pause: false }, 10)
+}
+
 #[test]
 fn whoever_follows_is_woken_while_it_gathers() {
-    follows(|log, position| log.append(position, false));
+    follows(gathers, |log, position| log.append(position, false));
+}
+
+#[test]
+fn whoever_follows_is_woken_while_it_writes() {
+    follows(in_a_write, |log, position| log.append(position, false));
+}
+
+/// What the duty thread must not do: leave the follower to a keeper that is awake.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn the_model_finds_a_follower_that_waits_for_the_disk() {
+    follows(in_a_write, |log, position| {
+        log.appended.store(position, Ordering::Release);
+        if log.rest.tell(position, false, || log.follower.is_parked()) {
+            wake_if_seen_parked(ReadOnlyU32::new(&log.parked), &log.doorbell);
+        }
+    });
 }
 
 /// What the duty thread must not do: leave the follower to a keeper that gathers.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn the_model_finds_a_follower_that_nobody_asked_about() {
-    follows(|log, position| {
+    follows(gathers, |log, position| {
         log.appended.store(position, Ordering::Release);
         if log.rest.tell(position, false, || false) {
             wake_if_seen_parked(ReadOnlyU32::new(&log.parked), &log.doorbell);

@@ -141,7 +141,7 @@ fn prepare(options: FeedOptions<'_>) -> Result<FeedThread, FeedError> {
     let (incarnation, log_id) = (control.incarnation(), control.identity().log_id);
     let (output, memory) = FeedOutput::create(slots, incarnation, log_id)?;
     let signal = Arc::new(LocalSignal::new());
-    control.set_follower(Arc::clone(&signal));
+    control.set_follower(Arc::clone(&signal), follow);
     let desk = Arc::new(FeedDesk {
         to_feed: Mailbox::default(),
         from_feed: Mailbox::default(),

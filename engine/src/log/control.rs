@@ -19,6 +19,7 @@ use touchline_protocol::{
             FEED_OFFSET, HEARTBEAT_NS_OFFSET, LogState, PANICKED_OFFSET, STATE_OFFSET, WINDOW_FILE,
         },
         place::WindowFolders,
+        reader::Follow,
         segment::LogIdentity,
     },
     shm::{Region, Shared, ShmError},
@@ -70,7 +71,13 @@ struct Inner {
     failure: Mutex<Option<String>>,
     snapshots: OnceLock<SnapshotSchedule>,
     gateway: OnceLock<Arc<Bell>>,
-    follower: OnceLock<Arc<LocalSignal>>,
+    follower: OnceLock<Follower>,
+}
+
+/// A thread that follows the log, and what it sleeps on.
+struct Follower {
+    signal: Arc<LocalSignal>,
+    follow: Follow,
 }
 
 /// A handle to the control page. Clones share it.
@@ -222,7 +229,8 @@ impl Control {
     }
 
     /// Wakes the keeper if `appended` is more than it sleeps for, or if whoever follows the log sleeps,
-    /// whom it then wakes. Called by the duty thread alone.
+    /// whom it then wakes; beside a keeper that is awake, whoever follows what is appended. Called by the duty thread
+    /// alone.
     #[inline]
     pub(crate) fn tell_keeper(&self, appended: u64) {
         self.wake_keeper_for(appended, false);
@@ -230,8 +238,17 @@ impl Control {
 
     #[inline]
     fn wake_keeper_for(&self, appended: u64, is_wanted: bool) {
-        if self.inner.keeper_rest.tell(appended, is_wanted, || self.is_follower_parked()) {
-            self.inner.keeper.wake_if_seen_parked();
+        if self.inner.keeper_rest.tell(appended, is_wanted, || self.is_follower_parked())
+            && !self.inner.keeper.wake_if_seen_parked()
+        {
+            self.wake_follower_of_appended();
+        }
+    }
+
+    /// A keeper that is awake may be in a write, and looks only behind it what else was appended.
+    fn wake_follower_of_appended(&self) {
+        if let Some(Follower { signal, follow: Follow::Appended }) = self.inner.follower.get() {
+            signal.wake_if_seen_parked();
         }
     }
 
@@ -340,23 +357,24 @@ impl Control {
         self.inner.snapshots.get()
     }
 
-    /// Has the keeper ring `signal` when there is more to read, or never will be; once and for all. So a thread that
-    /// follows the log may sleep, and the duty thread wakes nobody but the keeper.
-    pub(crate) fn set_follower(&self, signal: Arc<LocalSignal>) {
-        self.inner.follower.get_or_init(|| signal);
+    /// Has `signal` rung when there is more to read of what is appended or durable, as `follow` says, or never will
+    /// be; once and for all. So a thread that follows the log may sleep. It is the keeper that rings, and the duty
+    /// thread where the keeper is awake, as it is in a write.
+    pub(crate) fn set_follower(&self, signal: Arc<LocalSignal>, follow: Follow) {
+        self.inner.follower.get_or_init(|| Follower { signal, follow });
     }
 
     /// Whether there is a thread that follows the log, and it sleeps or is about to; see
     /// [`LocalSignal::is_parked`].
     #[inline]
     pub(crate) fn is_follower_parked(&self) -> bool {
-        self.inner.follower.get().is_some_and(|signal| signal.is_parked())
+        self.inner.follower.get().is_some_and(|follower| follower.signal.is_parked())
     }
 
     /// Wakes the thread that follows the log, if there is one and it sleeps.
     pub(crate) fn wake_follower(&self) {
-        if let Some(signal) = self.inner.follower.get() {
-            signal.wake();
+        if let Some(follower) = self.inner.follower.get() {
+            follower.signal.wake();
         }
     }
 

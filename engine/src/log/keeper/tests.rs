@@ -1,11 +1,13 @@
 //! What wakes the keeper while it gathers, and between two writes, over real logs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to fail")]
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use touchline_protocol::log::WINDOW_SEGMENT_BYTES;
 use touchline_protocol::log::control::{CONTROL_FILE, LogState};
+use touchline_protocol::log::reader::Follow;
 use touchline_protocol::wait::{LocalSignal, park};
 
 use super::is_to_stay_awake;
@@ -46,7 +48,7 @@ fn append(log: &mut Log) {
 fn follows(log: &mut Log, mut append: impl FnMut(&mut Log)) {
     let durable = log.control.durable();
     let signal = Arc::new(LocalSignal::new());
-    log.control.set_follower(Arc::clone(&signal));
+    log.control.set_follower(Arc::clone(&signal), Follow::Appended);
     let (seen, sees) = mpsc::channel();
     let control = log.control.clone();
     let mut known = control.appended();
@@ -88,12 +90,64 @@ fn whoever_follows_the_log_is_woken_when_it_has_failed() {
     let folder = tempfile::tempdir().unwrap();
     let log = open(folder.path(), NEVER);
     let signal = Arc::new(LocalSignal::new());
-    log.control.set_follower(Arc::clone(&signal));
+    log.control.set_follower(Arc::clone(&signal), Follow::Appended);
     // Its first turns have something to tell, too.
     assert!(eventually(|| log.control.is_keeper_parked()));
     signal.line().raise();
     log.control.fail("the test says so");
     assert_eq!((log.control.state(), signal.rings()), (LogState::LogFailed, 1));
+}
+
+/// A disk that tells of each write of blocks that `holds`, by its length, and ends none before what is given last is
+/// dropped.
+fn held_disk(
+    holds: impl Fn(usize) -> bool + Send + Sync + 'static,
+) -> (Environment, mpsc::Receiver<()>, mpsc::Sender<()>) {
+    let (enter, entered) = mpsc::channel();
+    let (leave, may_leave) = mpsc::channel::<()>();
+    let may_leave = std::sync::Mutex::new(may_leave);
+    let storage = GatedStorage::new(move |write| {
+        if matches!(write, Write::Blocks(bytes) if holds(bytes)) {
+            let _ended = enter.send(());
+            // None is held up when nobody lets it go on any more.
+            let _let_go = may_leave.lock().unwrap().recv();
+        }
+        Ok(true)
+    });
+    (Environment { storage: Arc::new(storage), ..Environment::default() }, entered, leave)
+}
+
+/// A log whose keeper is in a write until what is given with it is dropped.
+fn in_a_write(folder: &std::path::Path) -> (Log, mpsc::Sender<()>) {
+    let is_open = Arc::new(AtomicBool::new(false));
+    let holds = Arc::clone(&is_open);
+    let (environment, entered, leave) = held_disk(move |_| holds.load(Ordering::Acquire));
+    let mut log = open_on(environment, folder, Duration::ZERO);
+    is_open.store(true, Ordering::Release);
+    log.writer.want_durable();
+    append(&mut log);
+    entered.recv_timeout(PATIENCE).expect("it is written");
+    (log, leave)
+}
+
+#[test]
+fn whoever_follows_what_is_appended_does_not_wait_for_a_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut log, _leave) = in_a_write(folder.path());
+    follows(&mut log, append);
+}
+
+#[test]
+fn whoever_follows_what_is_durable_sleeps_through_a_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut log, leave) = in_a_write(folder.path());
+    let signal = Arc::new(LocalSignal::new());
+    log.control.set_follower(Arc::clone(&signal), Follow::Durable);
+    signal.line().raise();
+    append(&mut log);
+    assert_eq!(signal.rings(), 0);
+    drop(leave);
+    assert!(eventually(|| signal.rings() > 0));
 }
 
 #[test]
@@ -202,18 +256,7 @@ fn append_up_to(log: &mut Log, position: u64) {
 #[test]
 fn what_lies_behind_a_boundary_is_written_with_what_lies_in_front_of_it() {
     let folder = tempfile::tempdir().unwrap();
-    let (enter, entered) = mpsc::channel();
-    let (leave, may_leave) = mpsc::channel::<()>();
-    let may_leave = std::sync::Mutex::new(may_leave);
-    let storage = GatedStorage::new(move |write| {
-        if matches!(write, Write::Blocks(bytes) if bytes as u64 >= MIB) {
-            let _ended = enter.send(());
-            // None is held up when nobody lets it go on any more.
-            let _let_go = may_leave.lock().unwrap().recv();
-        }
-        Ok(true)
-    });
-    let environment = Environment { storage: Arc::new(storage), ..Environment::default() };
+    let (environment, entered, leave) = held_disk(|bytes| bytes as u64 >= MIB);
     let mut log = open_on(environment, folder.path(), NEVER);
     // Much that has come together waits for no time between two writes.
     append_up_to(&mut log, MIB + MIB / 16);
