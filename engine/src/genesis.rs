@@ -11,7 +11,7 @@ mod rounding;
 mod standing;
 mod untaken;
 
-pub use doubts::{AssetFacts, Doubt, SymbolFacts, doubts, doubts_of_section};
+pub use doubts::{AssetFacts, Doubt, SymbolFacts, doubt_of_sessions, doubts, doubts_of_section};
 pub use filter_values::{FilterValue, filter_values};
 pub use standing::Written;
 pub(crate) use standing::not_in_force;

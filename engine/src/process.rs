@@ -7,7 +7,8 @@ use crate::duty::{Duty, DutyOptions, OwnCommandError};
 use crate::feed::{self, FeedHandle, FeedOptions};
 use crate::gateway::{self, GatewayHandle, GatewayOptions, Mail, ReaderLimits, StreamRings};
 use crate::genesis::{
-    Genesis, Written, doubts_of_section, is_whole_in, not_in_force, older_rules, untaken,
+    Genesis, Written, doubt_of_sessions, doubts_of_section, is_whole_in, not_in_force, older_rules,
+    untaken,
 };
 use crate::huge_pages::use_huge_pages;
 use crate::inspect::reapply;
@@ -136,6 +137,9 @@ pub fn run(options: EngineOptions) -> Result<()> {
     );
     if let Some(doubt) = doubt_of_folder(&options.data) {
         alert!("engine: {doubt}");
+    }
+    if let Some(doubt) = doubt_of_sessions(options.config.limits.sessions) {
+        alert!("engine: {}", doubt.found);
     }
     let genesis = check_definition(&options.config, &options.data)?;
     if !has_log(&options.data)?

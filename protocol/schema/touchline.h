@@ -286,7 +286,7 @@ struct touchline_name {
 #define TOUCHLINE_KEY_ALL 31 /* Every kind. */
 #define TOUCHLINE_RECORD_BYTES_MAX 1024 /* Most bytes that a record carries. */
 #define TOUCHLINE_RECORD_BLOCK_BYTES 60 /* Bytes that a block of `SetRecordLimits` holds, of a record's unique key and of what it carries. */
-#define TOUCHLINE_LOGON_CANCEL_ON_DISCONNECT 1 /* Cancel the session's orders when its connection ends, or when it is replaced by a newer one. Behind a crash of the engine they stay for `engine.reconnect_seconds` from the start on, 10 s by default; then they are cancelled, unless the session has logged on by then, with this flag or without. Over a stream a client that stands still ends its connection by its silence, and over shared memory if its Hello names `heartbeat_seconds`; if not, only the end of its process ends it there, or of its socket. */
+#define TOUCHLINE_LOGON_CANCEL_ON_DISCONNECT 1 /* Cancel the session's orders when its connection ends, or when it is replaced by a newer one. An engine that ends, by a crash or in order, leaves them: behind the next start they stay, and may be filled, for `engine.reconnect_seconds`, 10 s by default; then they are cancelled, unless the session has logged on by then, with this flag or without. Over a stream a client that stands still ends its connection by its silence, and over shared memory if its Hello names `heartbeat_seconds`; if not, only the end of its process ends it there, or of its socket. */
 #define TOUCHLINE_LOGON_ACCOUNT_EVENTS 2 /* Tell the session what happens to all orders of its account, whoever placed them. */
 #define TOUCHLINE_LOGON_BRIEF 4 /* In a Hello, never in a logon: replies to a `NewOrder` come without its `OrderAccepted`. */
 #define TOUCHLINE_LOGON_TERSE 8 /* In a Hello, never in a logon: as `LOGON_BRIEF`, and an `OrderOpened`, `OrderClosed` or `OrderFilled` says what needs no more. */
@@ -1416,7 +1416,7 @@ struct touchline_self_trade_prevented {
     uint32_t symbol; /* The symbol. */
     int64_t price; /* The resting order's price, 10⁻⁸. */
     int64_t quantity; /* Base quantity that did not trade, 10⁻⁸: the lesser of what both have open, hidden parts included. */
-    uint8_t mode; /* The aggressor's `SelfTradePrevention`. */
+    uint8_t mode; /* `SelfTradePrevention` of the aggressor. */
     uint8_t reserved[7]; /* Zero. */
     uint64_t book_update_id; /* The symbol's book update id in front of this order. */
 };
@@ -1747,7 +1747,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_replay_end, oldest) == 24, "touchline
 TOUCHLINE_ASSERT(offsetof(struct touchline_replay_end, status) == 32, "touchline_replay_end.status");
 TOUCHLINE_ASSERT(offsetof(struct touchline_replay_end, reserved) == 33, "touchline_replay_end.reserved");
 
-/* Asks for the open orders and the balances of the session's account as of one position: they come one by one, then a `StateEnd` that names it. It counts as a command against the session's rate: one too many is answered with `Rejected`, reason `RateExceeded`, under its correlation and sequence 0. */
+/* Asks for the open orders and the balances of the session's account as of one position: they come one by one, then a `StateEnd` that names it. Of more than 1,000 open orders it says how many are left out: those are in a replay, or in the log. It counts as a command against the session's rate: one too many is answered with `Rejected`, reason `RateExceeded`, under its correlation and sequence 0. */
 struct touchline_state_request {
     struct touchline_message_header header; /* SBE header. */
     uint64_t correlation; /* The client's own number. */
@@ -1822,7 +1822,7 @@ struct touchline_state_end {
     uint64_t position; /* What came in front of this is true behind the transaction that ends here. */
     uint32_t orders; /* `OrderState` messages. */
     uint32_t balances; /* `BalanceState` messages. */
-    uint32_t omitted; /* Open orders that are left out because there were too many. */
+    uint32_t omitted; /* Open orders that are left out: no more than 1,000 are told of, those that were placed first, and behind them what still takes. */
     uint32_t reserved; /* Zero. */
 };
 #define TOUCHLINE_TEMPLATE_STATE_END 328u

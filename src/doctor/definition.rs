@@ -5,7 +5,7 @@ use crate::pruned::missing_beginning;
 use crate::settings::Settings;
 use std::path::Path;
 use touchline_engine::config::EngineConfig;
-use touchline_engine::genesis::doubts_of_section;
+use touchline_engine::genesis::{doubt_of_sessions, doubts_of_section};
 use touchline_engine::snapshot::list;
 use touchline_engine::{check_definition, check_new_log, has_log};
 use touchline_protocol::causes::with_causes;
@@ -14,8 +14,14 @@ use touchline_protocol::log::reader::{Follow, LogReader};
 /// What this is about, in findings.
 const NAME: &str = "definition";
 
-/// Whether a start takes it, and what of it would be of no use in a new venue.
+/// Whether a start takes it, what of it would be of no use in a new venue, and what of its limits is not enough in any.
 pub(super) fn look(data: &Path, settings: &Settings) -> Vec<Finding> {
+    let doubt = doubt_of_sessions(settings.engine.limits.sessions);
+    let doubtful = doubt.map(|doubt| Finding::could(NAME, doubt.found, doubt.advice));
+    defined(data, settings).into_iter().chain(doubtful).collect()
+}
+
+fn defined(data: &Path, settings: &Settings) -> Vec<Finding> {
     let config = &settings.engine;
     let is_there = check_definition(config, data).and_then(|_| Ok(has_log(data)?));
     let is_there = match is_there {
@@ -103,6 +109,15 @@ mod tests {
                 assert!(text.contains("AB") && text.contains(key), "{keys}: {text}");
             }
         }
+    }
+
+    #[test]
+    fn too_few_session_names_are_told_beside_the_rest() {
+        assert_eq!(found(&format!("{COARSE}[limits]\nsessions = 12")).len(), 1);
+        let found = found(&format!("{COARSE}[limits]\nsessions = 11"));
+        let [(good, _), (state, told)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((*good, *state), (State::Good, State::Could), "{told}");
+        assert!(told.contains("limits.sessions = 11"), "{told}");
     }
 
     #[test]

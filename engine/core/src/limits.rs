@@ -49,7 +49,8 @@ pub const CELLS_MAX: u64 = 1 << 26;
 pub const SESSIONS_PER_KEY_MAX: u32 = 32;
 
 /// Durable sessions that only the local user's roles may open, or a quarter of
-/// [`Limits::sessions`](super::Limits::sessions) if that is less: no key can lock out admin or adapter.
+/// [`Limits::sessions`](super::Limits::sessions) if that is less: where it is three or more, no key can lock out admin
+/// or adapter.
 pub const LOCAL_SESSIONS: u32 = 8;
 
 /// Of `sessions` in all, those that who logs on by a key leaves for the local user's roles, who have none (0).

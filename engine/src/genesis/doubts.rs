@@ -1,12 +1,13 @@
-//! What of a symbol can hardly be meant, but is allowed, as venues were made with it. Told of by the engine's first
-//! start, by `touchline admin` and by `touchline doctor`.
+//! What of a symbol, or of the venue's limits, can hardly be meant, but is allowed, as venues were made with it. Told of
+//! by the engine's starts, of symbols by the first one, by `touchline admin` and by `touchline doctor`.
 
 use super::rounding::{finer_than_amounts, grid};
 use super::{define_symbol, trimmed};
 use crate::config::{AssetSection, SymbolSection};
+use touchline_core::limits::sessions_kept_back;
 use touchline_protocol::message::command::{SYMBOL_OCO, SYMBOL_QUOTE_QUANTITY, SymbolFilters};
 use touchline_protocol::message::enums::OrderType;
-use touchline_protocol::units::AssetId;
+use touchline_protocol::units::{AssetId, KeyId};
 
 /// One thing that is to be told of a symbol.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,6 +71,22 @@ pub fn doubts_of_section(symbol: &SymbolSection, assets: &[AssetSection]) -> Vec
     let (order_types, flags) = (defined.order_types, defined.flags);
     let (name, filters) = (&*symbol.name, &defined.filters);
     doubts(&SymbolFacts { name, order_types, flags, filters, base, quote })
+}
+
+/// Session names of the engine's own user: an adapter's two, and that of `touchline admin`.
+const OWN_NAMES: u32 = 3;
+
+/// What is to be told of `limits.sessions`.
+#[must_use]
+pub fn doubt_of_sessions(sessions: u32) -> Option<Doubt> {
+    let kept = sessions_kept_back(sessions, KeyId(1));
+    (kept < OWN_NAMES).then(|| Doubt {
+        found: format!(
+            "limits.sessions = {sessions} keeps {kept} for the engine's own user: clients that log on first can take \
+             the names that an adapter and `touchline admin` need"
+        ),
+        advice: format!("{} at the least", 4 * OWN_NAMES),
+    })
 }
 
 /// What a symbol says that it takes, while it does not take the order types that this is made of.
@@ -191,6 +208,16 @@ mod tests {
         }
         let off = told([2, 2], "tick_size = \"1\"\nlot_min = \"0.001\"\n");
         assert!(!off.iter().any(|told| told.contains("precision")), "{off:?}");
+    }
+
+    #[test]
+    fn names_for_fewer_clients_than_could_take_those_of_adapter_and_operator_are_told() {
+        let told = doubt_of_sessions(11).unwrap();
+        assert!(told.found.starts_with("limits.sessions = 11 keeps 2 "), "{}", told.found);
+        assert_eq!(told.advice, "12 at the least");
+        for enough in [12, 256, u32::MAX] {
+            assert_eq!(doubt_of_sessions(enough), None);
+        }
     }
 
     #[test]

@@ -473,7 +473,7 @@ message! {
         /// Base quantity that did not trade, 10⁻⁸: the lesser of what both have open, hidden parts
         /// included.
         40 quantity: i64,
-        /// The aggressor's `SelfTradePrevention`.
+        /// `SelfTradePrevention` of the aggressor.
         48 mode: u8,
         /// Zero.
         49 reserved: [u8; 7],

@@ -90,7 +90,8 @@ message! {
 
 message! {
     /// Asks for the open orders and the balances of the session's account as of one position: they come
-    /// one by one, then a `StateEnd` that names it. It counts as a command against the session's rate: one
+    /// one by one, then a `StateEnd` that names it. Of more than 1,000 open orders it says how many are left out: those
+    /// are in a replay, or in the log. It counts as a command against the session's rate: one
     /// too many is answered with `Rejected`, reason `RateExceeded`, under its correlation and sequence 0.
     StateRequest, template 325, 16 bytes {
         /// SBE header.
@@ -174,7 +175,8 @@ message! {
         24 orders: u32,
         /// `BalanceState` messages.
         28 balances: u32,
-        /// Open orders that are left out because there were too many.
+        /// Open orders that are left out: no more than 1,000 are told of, those that were placed first, and behind them
+        /// what still takes.
         32 omitted: u32,
         /// Zero.
         36 reserved: u32,

@@ -311,6 +311,15 @@ fn every_enumeration_that_a_field_names_is_there() {
         let is_known = enumeration_of(field, &schema.enumerations).is_some();
         assert_eq!(is_one, is_known, "{}: {name} of {}", field.name, field.of_type);
     }
+    // Nor is one named further behind, where nobody would look for it.
+    for field in schema.fields() {
+        let named = schema.enumerations.iter().find(|enumeration| {
+            enumeration.wire == field.of_type
+                && field.about.contains(&format!("`{}`", enumeration.name))
+        });
+        let known = enumeration_of(field, &schema.enumerations);
+        assert_eq!(known.map(|it| &it.name), named.map(|it| &it.name), "{}", field.name);
+    }
 }
 
 /// So is a constant of a prefix that they explain one by: each prefix has some, each of another number.

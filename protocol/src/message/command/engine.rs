@@ -21,9 +21,10 @@ message! {
     reserved {} texts {}
 }
 
-/// Cancel the session's orders when its connection ends, or when it is replaced by a newer one. Behind a crash of the
-/// engine they stay for `engine.reconnect_seconds` from the start on, 10 s by default; then they are cancelled, unless the
-/// session has logged on by then, with this flag or without. Over a stream a client that stands still ends its connection
+/// Cancel the session's orders when its connection ends, or when it is replaced by a newer one. An engine that ends,
+/// by a crash or in order, leaves them: behind the next start they stay, and may be filled, for
+/// `engine.reconnect_seconds`, 10 s by default; then they are cancelled, unless the session has logged on by then, with
+/// this flag or without. Over a stream a client that stands still ends its connection
 /// by its silence, and over shared memory if its Hello names `heartbeat_seconds`; if not, only the end of its process
 /// ends it there, or of its socket.
 pub const LOGON_CANCEL_ON_DISCONNECT: u8 = 1;
