@@ -11,6 +11,7 @@ pub(crate) use keys::KINDS;
 pub(crate) use symbols::STATUSES;
 
 use crate::cli::{AdminAction, AdminArguments};
+use crate::owner::check_is_own;
 use anyhow::{Context, Error, Result, anyhow, bail, ensure};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -38,6 +39,7 @@ type Report = (String, Value);
 pub(crate) fn run(arguments: &AdminArguments) -> Result<()> {
     let data = &arguments.data;
     check_is_venue(data)?;
+    check_is_own(data)?;
     let _turn = turn::take(data, turn::PATIENCE)?;
     let (text, object) = perform(data, &arguments.action)?;
     let report = if arguments.json { object.to_string() } else { text };

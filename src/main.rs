@@ -7,6 +7,7 @@ mod histories;
 mod log;
 mod names;
 mod notice;
+mod owner;
 mod pruned;
 mod scarce;
 mod settings;

@@ -36,4 +36,4 @@ pub use master_key::check_master_key;
 pub use process::{
     EngineOptions, check_data_path, check_definition, check_new_log, doubt_of_folder, has_log, run,
 };
-pub use recovery::{has_engine, last_engine};
+pub use recovery::{has_engine, last_engine, owner};

@@ -38,6 +38,7 @@ use std::{
     sync::Arc,
 };
 
+use touchline_protocol::client::SOCKET_NAME;
 use touchline_protocol::regular_file;
 use touchline_protocol::{
     log::{
@@ -378,6 +379,15 @@ fn check_options(options: &LogOptions) -> Result<(), RecoveryError> {
 #[must_use]
 pub fn has_engine(data: &Path) -> bool {
     is_held(&data.join(LOCK_FILE))
+}
+
+/// The user whose venue it is: the one that the engine runs as, or without an engine that of the first start. None where
+/// there is no venue, or this user may not look.
+#[must_use]
+pub fn owner(data: &Path) -> Option<u32> {
+    let of = |name: &str| Some(data.join(name).metadata().ok()?.uid());
+    let socket = has_engine(data).then(|| of(SOCKET_NAME)).flatten();
+    socket.or_else(|| of(LOCK_FILE))
 }
 
 /// The process id of the last engine that has locked the data folder, if that could be written.

@@ -3,6 +3,7 @@
 
 use super::check::progress;
 use crate::cli::SnapshotArguments;
+use crate::owner::check_is_own;
 use crate::{notice, settings};
 use anyhow::Result;
 use serde_json::json;
@@ -15,6 +16,8 @@ pub(super) fn run(data: &Path, options: &SnapshotArguments, json: bool) -> Resul
     if options.beside.is_some() {
         crate::end_with_supervisor(options.beside)?;
         lower_priority();
+    } else {
+        check_is_own(data)?;
     }
     let begun = Instant::now();
     let make_options = MakeOptions { data: data.to_owned(), kept: kept(options)? };

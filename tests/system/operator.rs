@@ -2,13 +2,15 @@
 //! up, and of a machine that has too little of something.
 
 use super::binary::KEY_A;
+use super::log_tools::log;
 use super::process::Process;
 use super::stream_client::{Member, options, unix};
 use super::venue::Venue;
 use crate::patience::run;
-use rustix::process::Signal;
+use crate::skipped::skipped;
+use rustix::process::{Signal, geteuid};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
 use touchline_protocol::client::ConnectError;
@@ -191,4 +193,39 @@ fn no_umask_lets_others_write_what_is_the_venues() {
     }
     up.signal(Signal::TERM);
     assert_eq!(up.wait_for_end().code(), Some(0));
+}
+
+/// A root that operates a service's venue would leave files in it that the service could not read.
+#[test]
+fn nobody_makes_files_in_the_venue_of_another_user() {
+    const OTHER: u32 = 65534;
+    if !geteuid().is_root() {
+        return skipped("rights to give a file to another user");
+    }
+    let mut venue = Venue::up(&[]);
+    let folder = venue.data().to_owned();
+    let data = folder.to_str().expect("plain names");
+    let give_lock = |user| chown(folder.join("lock"), Some(user), None).expect("root may");
+    let whose = format!("{data} is the venue of user {OTHER}, ");
+    let admin = |arguments: &[&str]| {
+        let mut process = Process::start(&[&["admin", "--data", data], arguments].concat());
+        (process.wait_for_end().success(), process.lines().join("\n"))
+    };
+    // Whoever runs the engine may.
+    give_lock(OTHER);
+    assert!(admin(&["kill", "A"]).0);
+    fs::remove_file(folder.join("admin.lock")).expect("it was made");
+    chown(folder.join("engine.sock"), Some(OTHER), None).expect("root may");
+    let (done, said) = admin(&["token-key", "--revoke"]);
+    assert!(!done && said.contains(&whose), "{said}");
+
+    assert!(venue.stop_up(Signal::TERM).success());
+    for arguments in [&["admin", "show-key", "1"][..], &["log", "snapshot"]] {
+        let said = refused(&[arguments, &["--data", data]].concat());
+        assert!(said.contains(&whose), "{said}");
+    }
+    assert!(!folder.join("admin.lock").exists() && !folder.join("snapshots").exists());
+    give_lock(geteuid().as_raw());
+    assert!(admin(&["show-key", "1"]).0);
+    assert_eq!(log(&folder, &["snapshot"]).0, Some(0));
 }
