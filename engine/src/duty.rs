@@ -12,6 +12,7 @@ mod lanes;
 mod logons;
 mod presence;
 mod replies;
+mod served;
 mod state;
 mod streams;
 mod transaction;
@@ -29,6 +30,7 @@ use absent::Absent;
 use clients::{ClientIndex, Clients, STARVED_LIMIT};
 use logons::LogonsOwed;
 use replies::reply_events;
+use served::Served;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -101,6 +103,7 @@ pub struct Duty {
     buffer: Box<MessageBuffer>,
     waiter: Waiter,
     now_ns: u64,
+    served: Served,
 }
 
 /// What became of a command of the engine's own.
@@ -145,7 +148,7 @@ impl Duty {
         let waiter = Waiter::new(settings.wait.into());
         let (now_ns, _) = clock.now();
         let reconnect_ns = u64::from(settings.reconnect_seconds) * 1_000_000_000;
-        let absent = Absent::new(&core, now_ns.saturating_add(reconnect_ns));
+        let absent = Absent::new(&core, reconnect_ns);
         let clients = Clients {
             connections: Vec::with_capacity(settings.connections),
             streams: Streams::new(streams, mail.bell()),
@@ -172,6 +175,7 @@ impl Duty {
             buffer: Box::new(MessageBuffer::new()),
             waiter,
             now_ns,
+            served: Served::default(),
         }
     }
 
@@ -287,6 +291,7 @@ impl Duty {
     /// A turn's work, at the time that was read last.
     fn work(&mut self) -> u32 {
         self.paced_work = 0;
+        self.served.turn(self.now_ns);
         let mut work = self.read_mail();
         work += self.report_owed_ends();
         work += self.report_absent();

@@ -11,7 +11,8 @@ const SESSIONS_PER_TURN: u32 = 1024;
 
 /// What of the sessions is still to be looked at when the time is over.
 pub(super) struct Absent {
-    deadline_ns: u64,
+    /// So long the duty thread has to have served, ns.
+    reconnect_ns: u64,
     /// The next one; counted from 1.
     next: u32,
     /// The last one that was there at the start.
@@ -19,16 +20,18 @@ pub(super) struct Absent {
 }
 
 impl Absent {
-    /// Of a venue as it was recovered; engine time, ns.
-    pub(super) const fn new(core: &Core, deadline_ns: u64) -> Self {
-        Self { deadline_ns, next: 1, last: core.counts().sessions }
+    /// Of a venue as it was recovered, which they have so long to come back to, ns.
+    pub(super) const fn new(core: &Core, reconnect_ns: u64) -> Self {
+        Self { reconnect_ns, next: 1, last: core.counts().sessions }
     }
 
-    /// The end that is to be reported next, at the engine time `now_ns`.
-    pub(super) fn next(&mut self, core: &Core, now_ns: u64) -> Option<ConnectionEnded> {
-        if now_ns < self.deadline_ns {
-            return None;
-        }
+    /// True when the time is over, where the duty thread has served for so long, and not all were looked at.
+    pub(super) const fn is_due(&self, served_ns: u64) -> bool {
+        served_ns >= self.reconnect_ns && self.next <= self.last
+    }
+
+    /// The end that is to be reported next.
+    pub(super) fn next(&mut self, core: &Core) -> Option<ConnectionEnded> {
         for _ in 0..SESSIONS_PER_TURN {
             if self.next > self.last {
                 return None;

@@ -169,10 +169,11 @@ impl Duty {
     /// Reports the end of one session that did not come back after a start, if nothing else is to be
     /// done first; gives the amount of work.
     pub(super) fn report_absent(&mut self) -> u32 {
-        if self.core.pending_head().is_some() || !self.writer.can_take() {
+        let is_due = self.absent.is_due(self.served.ns());
+        if !is_due || self.core.pending_head().is_some() || !self.writer.can_take() {
             return 0;
         }
-        let Some(ended) = self.absent.next(&self.core, self.now_ns) else { return 0 };
+        let Some(ended) = self.absent.next(&self.core) else { return 0 };
         self.report_end(ended);
         1
     }

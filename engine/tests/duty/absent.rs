@@ -3,6 +3,9 @@
 
 use super::client::limit;
 use super::venue::Venue;
+use crate::patience::eventually;
+use std::thread;
+use std::time::Duration;
 use touchline_core::{Applied, Context, Core, OUTBOX_BYTES_MAX, Outbox};
 use touchline_engine::config::EngineConfig;
 use touchline_engine::genesis::Genesis;
@@ -56,6 +59,9 @@ fn left(definition: &str) -> Core {
     core
 }
 
+/// Longer than the sessions have to come back where that is a second.
+const LONG: Duration = Duration::from_millis(1500);
+
 fn owners(venue: &Venue) -> Vec<u32> {
     let open = venue.duty.core().open_orders(SymbolId(1), Side::Buy);
     open.map(|order| order.account.0).collect()
@@ -81,4 +87,21 @@ fn who_comes_back_in_time_keeps_its_orders() {
     venue.settle();
     assert!(back.read().is_empty());
     assert_eq!(owners(&venue), [2, 3], "now it has left by itself");
+}
+
+/// Turns until none of the sessions that asked for that has an order left.
+fn wait_for_cancels(venue: &mut Venue) {
+    assert!(eventually(|| {
+        venue.duty.turn();
+        owners(venue) == [3]
+    }));
+}
+
+#[test]
+fn how_long_a_start_takes_is_not_taken_from_those_who_come_back() {
+    let mut venue = Venue::left("reconnect_seconds = 1", left);
+    thread::sleep(LONG);
+    venue.duty.turn();
+    assert_eq!(owners(&venue), [1, 2, 3], "nobody could have come before");
+    wait_for_cancels(&mut venue);
 }
