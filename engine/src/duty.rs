@@ -90,6 +90,8 @@ pub struct Duty {
     /// Ends of connections for which there is no room yet: in the log, or for their cancels behind the pending
     /// work.
     ends_owed: VecDeque<ConnectionEnded>,
+    /// Letters taken of the gateway's mail since the start.
+    letters_taken: u64,
     /// Logons for which the log has no room yet.
     logons_owed: LogonsOwed,
     /// Sessions whose connections ended with an earlier engine.
@@ -164,6 +166,7 @@ impl Duty {
             stop,
             clients,
             ends_owed: VecDeque::new(),
+            letters_taken: 0,
             logons_owed: LogonsOwed::new(),
             absent,
             settings,
@@ -358,9 +361,10 @@ impl Duty {
             && let Some(letter) = self.mail.to_duty.take()
         {
             letters += 1;
+            self.letters_taken += 1;
             match letter {
                 ToDuty::Logon(letter) => {
-                    self.logons_owed.add(letter);
+                    self.logons_owed.add(self.letters_taken, letter);
                     self.let_in_owed();
                 }
                 ToDuty::State { ticket, session, epoch, account, correlation } => {

@@ -13,6 +13,8 @@ const SESSIONS_PER_TURN: u32 = 1024;
 pub(super) struct Absent {
     /// So long the duty thread has to have served, ns.
     reconnect_ns: u64,
+    /// The number of the last of the gateway's letters that come before the first end; known when that is due.
+    last_letter: Option<u64>,
     /// The next one; counted from 1.
     next: u32,
     /// The last one that was there at the start.
@@ -22,12 +24,18 @@ pub(super) struct Absent {
 impl Absent {
     /// Of a venue as it was recovered, which they have so long to come back to, ns.
     pub(super) const fn new(core: &Core, reconnect_ns: u64) -> Self {
-        Self { reconnect_ns, next: 1, last: core.counts().sessions }
+        Self { reconnect_ns, last_letter: None, next: 1, last: core.counts().sessions }
     }
 
     /// True when the time is over, where the duty thread has served for so long, and not all were looked at.
     pub(super) const fn is_due(&self, served_ns: u64) -> bool {
         served_ns >= self.reconnect_ns && self.next <= self.last
+    }
+
+    /// Which of the gateway's letters is the last one that comes before the first end, where one is due: the last that
+    /// has come by the first call. Those behind it could put the end off for ever.
+    pub(super) fn last_letter(&mut self, last_by_now: impl FnOnce() -> u64) -> u64 {
+        *self.last_letter.get_or_insert_with(last_by_now)
     }
 
     /// The end that is to be reported next.

@@ -167,10 +167,16 @@ impl Duty {
     }
 
     /// Reports the end of one session that did not come back after a start, if nothing else is to be
-    /// done first; gives the amount of work.
+    /// done first, nor a logon waits that has come in time; gives the amount of work.
     pub(super) fn report_absent(&mut self) -> u32 {
         let is_due = self.absent.is_due(self.served.ns());
         if !is_due || self.core.pending_head().is_some() || !self.writer.can_take() {
+            return 0;
+        }
+        let (taken, mail) = (self.letters_taken, &self.mail);
+        let last_letter = self.absent.last_letter(|| taken + mail.to_duty.waiting() as u64);
+        // It may be the logon of whoever is next.
+        if taken < last_letter || self.logons_owed.oldest().is_some_and(|one| one <= last_letter) {
             return 0;
         }
         let Some(ended) = self.absent.next(&self.core) else { return 0 };

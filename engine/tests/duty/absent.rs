@@ -2,13 +2,16 @@
 //! cancelled then has a while to come back.
 
 use super::client::limit;
+use super::full::knock_as;
 use super::venue::Venue;
 use crate::patience::eventually;
 use std::thread;
 use std::time::Duration;
 use touchline_core::{Applied, Context, Core, OUTBOX_BYTES_MAX, Outbox};
 use touchline_engine::config::EngineConfig;
+use touchline_engine::duty::OwnCommandError;
 use touchline_engine::genesis::Genesis;
+use touchline_engine::mailbox::FromDuty;
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::decode;
 use touchline_protocol::message::enums::{Lane, Role, Side};
@@ -104,4 +107,75 @@ fn how_long_a_start_takes_is_not_taken_from_those_who_come_back() {
     venue.duty.turn();
     assert_eq!(owners(&venue), [1, 2, 3], "nobody could have come before");
     wait_for_cancels(&mut venue);
+}
+
+/// Holds the disk up, and logs what leaves nothing behind until the log has no room for more; before the first turn.
+fn fill(venue: &mut Venue) {
+    venue.disk.hold_up(true);
+    let mut logon = Logon { name: Name::new("filler").unwrap(), ..Default::default() };
+    (logon.role, logon.lane) = (Role::Trader.to_wire(), Lane::Hot.to_wire());
+    logon.command.key_id = KeyId(3);
+    let refused = loop {
+        match venue.duty.own_command(bytemuck::bytes_of(&logon)) {
+            Ok(()) => {}
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(refused, OwnCommandError::Log { .. }), "{refused}");
+}
+
+/// Knocks that are more than a turn lets in, and behind them one of the first session's client: its ticket.
+fn knock_late(venue: &Venue) -> usize {
+    const OTHERS: usize = 20;
+    for ticket in 0..OTHERS {
+        knock_as(venue, ticket, (&format!("late {ticket}"), 3));
+    }
+    knock_as(venue, OTHERS, ("trader", 1));
+    OTHERS
+}
+
+/// Whether the ticket is among those that were let in since the last look.
+fn is_in(venue: &Venue, wanted: usize) -> bool {
+    let letters: Vec<_> = std::iter::from_fn(|| venue.mail.from_duty.take()).collect();
+    letters.iter().any(|one| matches!(one, FromDuty::Opened { ticket, .. } if *ticket == wanted))
+}
+
+#[test]
+fn who_waits_to_be_let_in_when_the_time_is_over_keeps_its_orders() {
+    let mut venue = Venue::left("reconnect_seconds = 0", left);
+    fill(&mut venue);
+    let ticket = knock_late(&venue);
+    for _ in 0..5 {
+        venue.duty.turn();
+    }
+    assert!(!is_in(&venue, ticket), "there is no room to log that");
+    venue.disk.hold_up(false);
+    assert!(eventually(|| {
+        venue.duty.turn();
+        is_in(&venue, ticket)
+    }));
+    assert_eq!(owners(&venue)[0], 1);
+    assert!(eventually(|| {
+        venue.duty.turn();
+        owners(&venue) == [1, 3]
+    }));
+}
+
+#[test]
+fn who_knocks_without_end_does_not_put_off_the_end_of_who_stays_away() {
+    let mut venue = Venue::left("reconnect_seconds = 0", left);
+    let ticket = knock_late(&venue);
+    let (mut turns, mut is_back) = (0, false);
+    while owners(&venue) != [1, 3] {
+        // More than a turn lets in, each time.
+        for ticket in 0..10 {
+            knock_as(&venue, 100 + ticket, ("endless", 2));
+        }
+        venue.duty.turn();
+        is_back |= is_in(&venue, ticket);
+        assert_eq!(owners(&venue)[0], 1, "its logon waits, or was let in");
+        turns += 1;
+        assert!(turns < 20, "they are let in for ever before anybody is ended");
+    }
+    assert!(is_back);
 }

@@ -76,10 +76,15 @@ fn what_comes_over_a_socket_while_the_log_is_full_waits_and_is_not_refused() {
 
 /// Knocks as the gateway does for a peer that proved who it is.
 fn knock(venue: &Venue, ticket: usize) -> Asked {
-    let name = Name::new(&format!("late {ticket}")).unwrap();
+    knock_as(venue, ticket, (&format!("late {ticket}"), 3))
+}
+
+/// As [`knock`], for a trader of this name and key.
+pub(super) fn knock_as(venue: &Venue, ticket: usize, (name, key): (&str, u64)) -> Asked {
+    let name = Name::new(name).unwrap();
     let (role, lane) = (Role::Trader.to_wire(), Lane::Hot.to_wire());
     let mut logon = Logon { name, role, lane, ..Default::default() };
-    logon.command.key_id = KeyId(3);
+    logon.command.key_id = KeyId(key);
     let request = LogonRequest { logon: Box::new(logon), end: None, wishes: Wishes::default() };
     let asked = Asked::new(request);
     venue.mail.to_duty.put(ToDuty::Logon(LogonLetter { ticket, asked: asked.clone() }));
