@@ -64,10 +64,12 @@ pub struct EngineSection {
     pub pending_per_turn: u32,
     /// Connections at once, 3 to 120.
     pub connections: usize,
-    /// A client that sends, but reads none of its replies for so many seconds, is given up; 1 to 3600.
+    /// A client that sends, but reads none of its replies for so many seconds, is given up; 1 to 3600. A pause of the
+    /// process or of its machine does not count.
     pub reader_stall_seconds: u32,
     /// So long, from when a started engine lets clients in, a session that asked for its orders to be cancelled when
-    /// its connection ends may come back and keep them, in seconds; 0 to 3600.
+    /// its connection ends may come back and keep them, in seconds; 0 to 3600. A pause of the process or of its machine
+    /// does not count.
     pub reconnect_seconds: u32,
     /// Commands that a trader's or a read-only session may send per second, over all of its connections, with
     /// as many at once after a pause, up to 1,000,000,000; 0: unlimited. As many more are rejected, 1,000 at the

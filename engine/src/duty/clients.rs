@@ -14,7 +14,7 @@ use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
 use touchline_protocol::wait::{LOOKS, ParkingLine};
 
 /// Longest sleep: so often the heartbeat moves when nothing else does.
-const IDLE_LIMIT: Duration = Duration::from_millis(500);
+pub(super) const IDLE_LIMIT: Duration = Duration::from_millis(500);
 /// Longest sleep while a message or an end of a connection waits for log space, or the gateway's messages for it to
 /// take its replies: nobody rings.
 pub(super) const STARVED_LIMIT: Duration = LOOKS;

@@ -87,6 +87,7 @@ pub(super) struct Connection {
 /// A reader that stands still while its commands wait.
 #[derive(Clone, Copy)]
 struct Stall {
+    /// How long the duty thread had served by then.
     since_ns: u64,
     consumed: u64,
 }
@@ -185,16 +186,17 @@ impl Connection {
         self.end
     }
 
-    /// The next message, unless the session has no credit for its answer, or nothing left of its allowance.
+    /// The next message, unless the session has no credit for its answer, or nothing left of its allowance. A reader
+    /// that stands still is given up by what the duty thread has served, in which no pause of the process counts.
     #[inline]
     pub(super) fn poll(
         &mut self,
         into: &mut MessageBuffer,
         now_ns: u64,
-        stall_limit_ns: u64,
+        (served_ns, stall_limit_ns): (u64, u64),
     ) -> Result<Option<usize>, ConnectionFault> {
         if self.end.output.free_slots(CREDIT_SLOTS)? < CREDIT_SLOTS {
-            self.starve(now_ns, stall_limit_ns)?;
+            self.starve(served_ns, stall_limit_ns)?;
             return Ok(None);
         }
         self.starved = None;
@@ -235,7 +237,7 @@ impl Connection {
 
     /// Notes since when the reader stands still; one that does so for too long is given up.
     #[cold]
-    fn starve(&mut self, now_ns: u64, stall_limit_ns: u64) -> Result<(), ConnectionFault> {
+    fn starve(&mut self, served_ns: u64, stall_limit_ns: u64) -> Result<(), ConnectionFault> {
         if !self.end.input.has_messages() {
             self.starved = None;
             return Ok(());
@@ -243,10 +245,10 @@ impl Connection {
         let consumed = self.end.output.consumed()?;
         let stall = match self.starved {
             Some(stall) if stall.consumed == consumed => stall,
-            _ => Stall { since_ns: now_ns, consumed },
+            _ => Stall { since_ns: served_ns, consumed },
         };
         self.starved = Some(stall);
-        let stalled_ns = now_ns - stall.since_ns;
+        let stalled_ns = served_ns - stall.since_ns;
         if stalled_ns >= stall_limit_ns {
             return Err(ConnectionFault::ReaderStalled { seconds: stalled_ns / 1_000_000_000 });
         }

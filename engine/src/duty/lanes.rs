@@ -137,6 +137,7 @@ impl Duty {
     /// read in other sizes than it was just written in, which waits for all stores to the log and the rings.
     fn poll(&mut self, index: usize, limit: u32) -> u32 {
         let stall_limit_ns = u64::from(self.settings.reader_stall_seconds) * 1_000_000_000;
+        let stall = (self.served.ns(), stall_limit_ns);
         let client = ClientIndex::Ring(index);
         let Self { core, writer, addressees, clients, buffer, now_ns, clock, paced_work, .. } =
             self;
@@ -149,7 +150,7 @@ impl Duty {
             if !writer.control().is_running() {
                 connection.forget_answers();
             }
-            match connection.poll(buffer, *now_ns, stall_limit_ns) {
+            match connection.poll(buffer, *now_ns, stall) {
                 Ok(None) => {
                     if connection.is_paced() {
                         *paced_work += done;

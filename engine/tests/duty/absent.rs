@@ -109,6 +109,16 @@ fn how_long_a_start_takes_is_not_taken_from_those_who_come_back() {
     wait_for_cancels(&mut venue);
 }
 
+#[test]
+fn a_pause_of_the_machine_is_not_taken_from_those_who_come_back() {
+    let mut venue = Venue::left("reconnect_seconds = 1", left);
+    venue.duty.turn();
+    thread::sleep(LONG);
+    venue.duty.turn();
+    assert_eq!(owners(&venue), [1, 2, 3], "nobody could have come meanwhile");
+    wait_for_cancels(&mut venue);
+}
+
 /// Holds the disk up, and logs what leaves nothing behind until the log has no room for more; before the first turn.
 fn fill(venue: &mut Venue) {
     venue.disk.hold_up(true);

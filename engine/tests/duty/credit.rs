@@ -8,6 +8,8 @@ use super::venue::Venue;
 use crate::patience::eventually;
 use crate::split_mix::SplitMix64;
 use std::collections::BTreeMap;
+use std::thread;
+use std::time::Duration;
 use touchline_protocol::message::command::{CancelOrder, NewOrder};
 use touchline_protocol::message::decode::{self, Event};
 use touchline_protocol::message::enums::{Lane, Role, Side, TimeInForce};
@@ -243,6 +245,24 @@ fn who_sends_and_never_reads_is_given_up_and_others_are_left_alone() {
     let sequence = silent.send(unknown_symbol());
     venue.settle();
     assert_eq!(silent.read_one().envelope.sequence.0, sequence, "who is silent stays connected");
+}
+
+#[test]
+fn a_pause_of_the_machine_is_no_stall_of_a_reader() {
+    let mut venue = Venue::new("reader_stall_seconds = 1", "");
+    let mut client = venue.try_open("client", (Role::Trader, Lane::Hot, 1), FEW_SLOTS).unwrap();
+    fill_replies(&mut venue, &mut client);
+    client.send(unknown_symbol());
+    assert_eq!(venue.duty.turn(), 0, "its reader stands still from now on");
+    thread::sleep(Duration::from_millis(1500));
+    venue.duty.turn();
+    assert_eq!(venue.closed(), [], "it could not have read meanwhile");
+    assert_eq!(client.count_answers(), FULL as u64);
+    assert!(eventually(|| {
+        venue.duty.turn();
+        client.count_answers() == 1
+    }));
+    assert_eq!(venue.closed(), []);
 }
 
 #[test]
