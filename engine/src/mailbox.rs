@@ -1,11 +1,11 @@
-//! Mail between threads of the engine: rare, so it may lock and allocate. Its reader looks at one atomic
-//! number per turn and takes the lock only when there is mail. Here are the letters between duty thread and
-//! gateway.
+//! Mail between threads of the engine: rare, so it may allocate. Its reader looks at one atomic number per turn
+//! and goes further only when there is mail. Who puts and who takes never wait for each other: either thread may lose
+//! its core in the middle of a letter, and the duty thread has orders to serve meanwhile. Here are the letters between
+//! duty thread and gateway.
 
-use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use touchline_protocol::message::ORDER_FILLED_MINOR;
 use touchline_protocol::message::command::{LOGON_BRIEF, LOGON_TERSE, Logon};
 use touchline_protocol::message::enums::{CloseReason, RejectReason};
@@ -14,26 +14,53 @@ use touchline_protocol::message::handshake::Hello;
 use touchline_protocol::ring::SessionEnd;
 use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
 
-/// A queue of letters in one direction.
+/// A queue of letters in one direction: a chain with a lock at each of its ends. Only threads that put wait for each
+/// other, and threads that take.
 #[derive(Debug)]
 pub struct Mailbox<T> {
-    letters: Mutex<VecDeque<T>>,
+    /// The link that was taken last, which is empty: behind it comes the oldest letter.
+    taken: Mutex<Arc<Link<T>>>,
+    /// The newest link.
+    newest: Mutex<Arc<Link<T>>>,
     waiting: AtomicUsize,
+}
+
+/// A place in the chain.
+#[derive(Debug)]
+struct Link<T> {
+    /// Touched by who makes the link, and then by who takes from it.
+    letter: Mutex<Option<T>>,
+    /// Set once, by who puts: looking at it waits for nobody.
+    next: OnceLock<Arc<Self>>,
+}
+
+impl<T> Link<T> {
+    fn with(letter: Option<T>) -> Arc<Self> {
+        Arc::new(Self { letter: Mutex::new(letter), next: OnceLock::new() })
+    }
 }
 
 impl<T> Default for Mailbox<T> {
     fn default() -> Self {
-        Self { letters: Mutex::new(VecDeque::new()), waiting: AtomicUsize::new(0) }
+        let empty = Link::with(None);
+        Self {
+            taken: Mutex::new(Arc::clone(&empty)),
+            newest: Mutex::new(empty),
+            waiting: AtomicUsize::new(0),
+        }
     }
 }
 
 impl<T> Mailbox<T> {
     /// Puts a letter in; the caller wakes the reader.
     pub fn put(&self, letter: T) {
-        let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
-        letters.push_back(letter);
-        // SYNC: the letter itself is handed over by the lock; the count only says when to take it.
-        self.waiting.store(letters.len(), Ordering::Release);
+        let link = Link::with(Some(letter));
+        let mut newest = lock(&self.newest);
+        let set = newest.next.set(Arc::clone(&link));
+        debug_assert!(set.is_ok(), "nothing follows the newest");
+        *newest = link;
+        // SYNC: behind the letter, so that whoever counts it finds it, and so that it is counted only once it is there.
+        self.waiting.fetch_add(1, Ordering::Release);
     }
 
     /// Letters, at this moment.
@@ -51,11 +78,41 @@ impl<T> Mailbox<T> {
         if !self.has_mail() {
             return None;
         }
-        let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
-        let letter = letters.pop_front();
-        self.waiting.store(letters.len(), Ordering::Release);
+        let mut taken = lock(&self.taken);
+        // Another thread may have taken it since. One that is there and not counted yet stays: it would be counted off
+        // before it is counted.
+        if !self.has_mail() {
+            return None;
+        }
+        let link = Arc::clone(taken.next.get()?);
+        let letter = lock(&link.letter).take();
+        *taken = link;
+        self.waiting.fetch_sub(1, Ordering::Release);
         letter
     }
+
+    /// Takes as a thread does that loses its core over it: nobody else takes before this is dropped.
+    #[cfg(test)]
+    pub(crate) fn hold_taking(&self) -> impl Drop {
+        lock(&self.taken)
+    }
+
+    /// The same of putting.
+    #[cfg(test)]
+    pub(crate) fn hold_putting(&self) -> impl Drop {
+        lock(&self.newest)
+    }
+}
+
+impl<T> Drop for Mailbox<T> {
+    fn drop(&mut self) {
+        // Link by link: a long chain that drops itself goes as deep into the stack as it is long.
+        while self.take().is_some() {}
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a connection asks for that is no part of its logon, which is logged: how it is told.
@@ -110,23 +167,40 @@ pub struct LogonRequest {
 /// is gone or was told to come again. What was taken back is never logged: who comes again finds its session as it
 /// was.
 #[derive(Clone)]
-pub struct Asked(Arc<Mutex<Option<LogonRequest>>>);
+pub struct Asked(Arc<TakenOnce>);
+
+struct TakenOnce {
+    is_taken: AtomicBool,
+    request: Mutex<Option<LogonRequest>>,
+}
 
 impl Asked {
     /// One that nobody has taken.
     #[must_use]
     pub fn new(request: LogonRequest) -> Self {
-        Self(Arc::new(Mutex::new(Some(request))))
+        let (is_taken, request) = (AtomicBool::new(false), Mutex::new(Some(request)));
+        Self(Arc::new(TakenOnce { is_taken, request }))
     }
 
     /// The request, unless it was taken before.
     pub fn take(&self) -> Option<LogonRequest> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        // Only who comes first goes on to the lock: so neither side waits for the other.
+        if self.0.is_taken.swap(true, Ordering::AcqRel) {
+            return None;
+        }
+        lock(&self.0.request).take()
+    }
+
+    /// Takes it as a thread does that loses its core over it.
+    #[cfg(test)]
+    pub(crate) fn hold_taking(&self) -> impl Drop {
+        self.0.is_taken.store(true, Ordering::Release);
+        lock(&self.0.request)
     }
 
     /// Whether it was taken.
     pub fn is_taken(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+        self.0.is_taken.load(Ordering::Acquire)
     }
 }
 
@@ -253,6 +327,67 @@ pub struct StateLetter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::patience::Wait;
+    use std::thread;
+
+    #[test]
+    fn letters_of_several_threads_come_once_and_each_threads_in_order() {
+        const THREADS: usize = 3;
+        const LETTERS: usize = 20_000;
+        let mailbox = Mailbox::default();
+        thread::scope(|scope| {
+            for from in 0..THREADS {
+                let mailbox = &mailbox;
+                scope.spawn(move || (0..LETTERS).for_each(|letter| mailbox.put((from, letter))));
+            }
+            let (mut next, wait) = ([0; THREADS], Wait::begin());
+            while next != [LETTERS; THREADS] {
+                assert!(mailbox.waiting() <= THREADS * LETTERS, "more were taken than were put");
+                let Some((from, letter)) = mailbox.take() else {
+                    wait.go_on("letters are lost");
+                    thread::yield_now();
+                    continue;
+                };
+                assert_eq!(letter, next[from], "of thread {from}");
+                next[from] += 1;
+            }
+        });
+        assert!(!mailbox.has_mail() && mailbox.take().is_none());
+    }
+
+    #[test]
+    fn who_takes_and_who_puts_do_not_wait_for_each_other() {
+        let mailbox = Mailbox::default();
+        let taking = mailbox.hold_taking();
+        mailbox.put(1);
+        mailbox.put(2);
+        assert_eq!(mailbox.waiting(), 2);
+        drop(taking);
+        let putting = mailbox.hold_putting();
+        assert_eq!([(); 3].map(|()| mailbox.take()), [Some(1), Some(2), None]);
+        drop(putting);
+        mailbox.put(3);
+        assert_eq!(mailbox.take(), Some(3));
+    }
+
+    #[test]
+    fn any_number_of_letters_that_nobody_takes_ends_with_the_mailbox() {
+        let letter = Arc::new(());
+        let mailbox = Mailbox::default();
+        (0..1_000_000).for_each(|_| mailbox.put(Arc::clone(&letter)));
+        drop(mailbox);
+        assert_eq!(Arc::strong_count(&letter), 1);
+    }
+
+    #[test]
+    fn a_request_is_taken_once() {
+        let logon = Box::new(Logon::default());
+        let asked = Asked::new(LogonRequest { logon, end: None, wishes: Wishes::default() });
+        let other = asked.clone();
+        assert!(!asked.is_taken());
+        assert!(other.take().is_some() && other.is_taken());
+        assert!(asked.is_taken() && asked.take().is_none());
+    }
 
     #[test]
     fn the_shortest_of_what_is_asked_for_is_told() {

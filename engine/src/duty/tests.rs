@@ -7,10 +7,12 @@ use super::*;
 use crate::config::{EngineConfig, Wait};
 use crate::log::{Environment, KeeperHandle, LogOptions, open_in};
 use crate::mailbox::{Asked, Detail, FromDuty, LogonLetter, LogonRequest, Wishes};
+use crate::patience::eventually;
 use crate::rate::RateLimit;
 use crate::recovery::NothingToReplay;
 use std::collections::HashMap;
 use std::path::Path;
+use std::thread;
 use touchline_protocol::message::command::{CancelOrder, Logon};
 use touchline_protocol::message::enums::{Lane, Role};
 use touchline_protocol::message::event::SessionStarted;
@@ -164,13 +166,18 @@ fn with_one_key(data: &Path) -> (Duty, KeeperHandle, Arc<Mail>, SessionEnd) {
     (duty, log.keeper, mail, streams)
 }
 
-/// Opens the key's session as the gateway does, at the time that the duty thread has read last.
-fn log_on(duty: &mut Duty, mail: &Mail, end: Option<Box<SessionEnd>>) -> SessionStarted {
-    let mut logon = Logon { name: Name::new("again").unwrap(), ..Default::default() };
+/// What the gateway asks for a session of the key's.
+fn asks(name: &str, end: Option<Box<SessionEnd>>) -> Asked {
+    let mut logon = Logon { name: Name::new(name).unwrap(), ..Default::default() };
     (logon.role, logon.lane) = (Role::Trader.to_wire(), Lane::Hot.to_wire());
     logon.command.key_id = KeyId(1);
-    let request = LogonRequest { logon: Box::new(logon), end, wishes: Wishes::default() };
-    mail.to_duty.put(ToDuty::Logon(LogonLetter { ticket: 1, asked: Asked::new(request) }));
+    Asked::new(LogonRequest { logon: Box::new(logon), end, wishes: Wishes::default() })
+}
+
+/// Opens the key's session as the gateway does, at the time that the duty thread has read last.
+fn log_on(duty: &mut Duty, mail: &Mail, end: Option<Box<SessionEnd>>) -> SessionStarted {
+    let asked = asks("again", end);
+    mail.to_duty.put(ToDuty::Logon(LogonLetter { ticket: 1, asked }));
     duty.work();
     loop {
         match mail.from_duty.take() {
@@ -225,6 +232,54 @@ fn who_logs_on_anew_may_send_no_more_for_it() {
         };
         assert_eq!(found, expected, "connection {one}");
     }
+    keeper.stop();
+}
+
+/// As where both share a core: the gateway's thread may lose that at any time, for as long as a scheduler's slice.
+#[test]
+fn a_gateway_that_stands_still_in_the_middle_of_a_letter_holds_no_order_up() {
+    const LETTERS: usize = 12;
+    let folder = tempfile::tempdir().unwrap();
+    let (mut duty, keeper, mail, _stream) = with_one_key(folder.path());
+    let sizes = RingCapacities::new(MIN_SESSION_SLOTS, MIN_SESSION_SLOTS).unwrap();
+    let (end, descriptors) = SessionEnd::create(sizes).unwrap();
+    let mut client = SessionEnd::attach(&descriptors, sizes).unwrap();
+    let started = log_on(&mut duty, &mail, Some(Box::new(end)));
+    let SessionStarted { session, epoch, account, .. } = started;
+    let withdrawn = asks("withdrawn", None);
+    let put = |ticket: usize| {
+        let asked = if ticket == 1 { withdrawn.clone() } else { asks("other", None) };
+        mail.to_duty.put(match ticket % 2 {
+            0 => ToDuty::State { ticket, session, epoch, account, correlation: 0 },
+            _ => ToDuty::Logon(LogonLetter { ticket, asked }),
+        });
+    };
+    let told = || {
+        let states = std::iter::from_fn(|| mail.states.take()).map(|state| state.ticket);
+        let opened =
+            std::iter::from_fn(|| mail.from_duty.take()).filter_map(|letter| match letter {
+                FromDuty::Opened { ticket, .. } => Some(ticket),
+                _ => None,
+            });
+        (states.collect::<Vec<_>>(), opened.collect::<Vec<_>>())
+    };
+    (0..LETTERS).for_each(put);
+    let is_over = thread::scope(|scope| {
+        let _held = (
+            mail.to_duty.hold_putting(),
+            mail.from_duty.hold_taking(),
+            mail.states.hold_taking(),
+            withdrawn.hold_taking(),
+        );
+        let turns = scope.spawn(|| admitted(&mut duty, &mut client, &started, 5));
+        // Else the letters are let go, and the thread with them.
+        eventually(|| turns.is_finished())
+    });
+    assert!(is_over, "its orders wait for the gateway");
+    assert_eq!(told(), (vec![0, 2, 4, 6, 8, 10], vec![3, 5, 7, 9, 11]), "once and in order");
+    (LETTERS..LETTERS + 4).for_each(put);
+    admitted(&mut duty, &mut client, &started, 1);
+    assert_eq!(told(), (vec![12, 14], vec![13, 15]));
     keeper.stop();
 }
 
