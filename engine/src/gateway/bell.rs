@@ -24,6 +24,14 @@ impl Bell {
         Ok(Self { event, asleep: Asleep::new() })
     }
 
+    /// A bell that nothing can wait for: it is no open file but a mere name of one.
+    #[cfg(test)]
+    pub(super) fn unheard() -> Self {
+        let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
+        let event = rustix::fs::open("/", flags, rustix::fs::Mode::empty());
+        Self { event: event.expect("there is a root"), asleep: Asleep::new() }
+    }
+
     /// Wakes the thread that waits for this bell, if it sleeps; to be called after publishing what it is to see.
     #[inline]
     pub fn ring(&self) {

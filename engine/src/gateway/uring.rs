@@ -80,11 +80,8 @@ pub(super) struct Uring {
 impl Uring {
     /// Makes the ring, and tries on a pair of sockets whether the kernel permits what is needed.
     pub(super) fn new(bell: Arc<Bell>) -> io::Result<Self> {
-        let mut ring = Ring::new()?;
-        try_receive(&mut ring)?;
-        ring.poll(name(BELL, 0), bell.event());
-        Ok(Self {
-            ring,
+        let mut made = Self {
+            ring: Ring::new()?,
             bell,
             listeners: Vec::new(),
             sockets: FxHashMap::default(),
@@ -93,7 +90,45 @@ impl Uring {
             starved: Vec::new(),
             is_pressing: false,
             idle_turns: 0,
-        })
+        };
+        // In front of the trial, so that this is one too: a kernel before 5.13 refuses such a poll at once.
+        made.listen_to_bell();
+        made.try_receive()?;
+        Ok(made)
+    }
+
+    fn listen_to_bell(&mut self) {
+        self.ring.poll(name(BELL, 0), self.bell.event());
+    }
+
+    /// Receives a byte over a pair of sockets, as sessions will.
+    fn try_receive(&mut self) -> io::Result<()> {
+        let (near, far) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        rustix::io::write(&far, &[1])?;
+        drop(far);
+        self.ring.receive(name(RECEIVE, 0), near.as_fd());
+        for _ in 0..100 {
+            self.ring.submit(Duration::from_millis(100))?;
+            while let Some(completion) = self.ring.next() {
+                if completion.user == name(BELL, 0) {
+                    self.rang(&completion)?;
+                    continue;
+                }
+                let length = completion.result?;
+                if let Some(buffer) = completion.buffer {
+                    self.ring.give_back(buffer, name(NOTHING, 0));
+                }
+                if completion.user == name(RECEIVE, 0) {
+                    return if length == 1 {
+                        Ok(())
+                    } else {
+                        Err(io::Error::other("a receive lost bytes"))
+                    };
+                }
+            }
+        }
+        Err(io::Error::other("a receive does not end"))
     }
 
     fn listen_on(&mut self, which: Listener) {
@@ -127,21 +162,38 @@ impl Uring {
         }
     }
 
-    fn complete(&mut self, completion: Completion, happened: &mut Vec<Happened>) {
+    fn complete(&mut self, completion: Completion, happened: &mut Vec<Happened>) -> io::Result<()> {
         let ticket = (completion.user & ((1 << KIND_SHIFT) - 1)) as usize;
         match completion.user >> KIND_SHIFT {
             ACCEPT_LOCAL => self.accepted(Listener::Local, completion, happened),
             ACCEPT_TCP => self.accepted(Listener::Tcp, completion, happened),
-            BELL => {
-                self.bell.quiet();
-                if !completion.has_more {
-                    self.ring.poll(name(BELL, 0), self.bell.event());
-                }
-            }
+            BELL => self.rang(&completion)?,
             RECEIVE => self.received(ticket, &completion, happened),
             SEND => self.sent(ticket, completion, happened),
             _ => {}
         }
+        Ok(())
+    }
+
+    /// The bell rang, or cannot be waited for.
+    fn rang(&mut self, completion: &Completion) -> io::Result<()> {
+        match completion.result {
+            // The kernel gives up what a thread has asked for that has ended: it is asked anew by this one.
+            Ok(_) | Err(Errno::CANCELED) => {}
+            Err(error) => {
+                // Another poll would fail in the same way, and at once.
+                let kind = io::Error::from(error).kind();
+                return Err(io::Error::new(
+                    kind,
+                    format!("io_uring cannot wait for the bell: {error}"),
+                ));
+            }
+        }
+        self.bell.quiet();
+        if !completion.has_more {
+            self.listen_to_bell();
+        }
+        Ok(())
     }
 
     fn accepted(&mut self, which: Listener, completion: Completion, happened: &mut Vec<Happened>) {
@@ -319,7 +371,7 @@ impl Backend for Uring {
         for _ in 0..COMPLETIONS_PER_TURN {
             let Some(completion) = self.ring.next() else { break };
             self.idle_turns = 0;
-            self.complete(completion, happened);
+            self.complete(completion, happened)?;
         }
         Ok(())
     }
@@ -333,55 +385,80 @@ impl Backend for Uring {
     }
 }
 
-/// Receives a byte over a pair of sockets, as sessions will.
-fn try_receive(ring: &mut Ring) -> io::Result<()> {
-    let (near, far) =
-        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    rustix::io::write(&far, &[1])?;
-    drop(far);
-    ring.receive(name(RECEIVE, 0), near.as_fd());
-    for _ in 0..100 {
-        ring.submit(Duration::from_millis(100))?;
-        while let Some(completion) = ring.next() {
-            let length = completion.result?;
-            if let Some(buffer) = completion.buffer {
-                ring.give_back(buffer, name(NOTHING, 0));
-            }
-            if completion.user == name(RECEIVE, 0) {
-                return if length == 1 {
-                    Ok(())
-                } else {
-                    Err(io::Error::other("a receive lost bytes"))
-                };
-            }
-        }
-    }
-    Err(io::Error::other("a receive does not end"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::patience::{PATIENCE, Wait};
     use crate::skipped::skipped;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    /// None where the kernel refuses io_uring.
+    fn new_uring() -> Option<Uring> {
+        let made = Uring::new(Arc::new(Bell::new().expect("an eventfd")));
+        made.map_err(|error| skipped(format_args!("io_uring ({error})"))).ok()
+    }
+
+    /// A socket that is watched, and its other end.
+    fn watch(uring: &mut Uring, ticket: usize) -> OwnedFd {
+        let (near, far) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+                .expect("a pair of sockets");
+        uring.watch(ticket, Arc::new(near)).expect("a receive is queued");
+        far
+    }
 
     #[test]
     fn a_submission_that_the_kernel_refuses_is_an_error_of_the_turn() {
-        let bell = Arc::new(Bell::new().expect("an eventfd"));
-        let mut uring = match Uring::new(Arc::clone(&bell)) {
-            Ok(uring) => uring,
-            Err(error) => return skipped(format_args!("io_uring ({error})")),
-        };
+        let Some(mut uring) = new_uring() else { return };
         let mut happened = Vec::new();
         uring.turn(Duration::ZERO, &mut happened).expect("the kernel takes what is queued");
         uring.ring.lose();
         // Without anything to hand over or to wait for there is no system call, so nothing to fail.
         uring.turn(Duration::ZERO, &mut happened).expect("nothing is asked of the kernel");
-        let (near, _far) =
-            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-                .expect("a pair of sockets");
-        uring.watch(1, Arc::new(near)).expect("a receive is queued");
+        let _far = watch(&mut uring, 1);
         assert!(uring.turn(Duration::ZERO, &mut happened).is_err(), "a submission");
         assert!(uring.turn(Duration::from_millis(1), &mut happened).is_err(), "a wait");
         assert!(happened.is_empty());
+    }
+
+    #[test]
+    fn where_the_bell_cannot_be_waited_for_there_is_no_io_uring() {
+        if new_uring().is_none() {
+            return;
+        }
+        let refused = Uring::new(Arc::new(Bell::unheard())).err().expect("nobody could wake it");
+        assert!(refused.to_string().contains("cannot wait for the bell"), "{refused}");
+    }
+
+    #[test]
+    fn a_bell_that_cannot_be_waited_for_any_more_is_an_error_of_the_turn() {
+        let Some(mut uring) = new_uring() else { return };
+        let mut happened = Vec::new();
+        uring.turn(Duration::ZERO, &mut happened).expect("the kernel takes what is queued");
+        let unheard = Bell::unheard();
+        uring.ring.poll(name(BELL, 0), unheard.event());
+        let ended = uring.turn(PATIENCE, &mut happened).expect_err("it would never sleep again");
+        assert!(ended.to_string().contains("cannot wait for the bell"), "{ended}");
+    }
+
+    /// As when the thread that made it has ended.
+    #[test]
+    fn a_poll_of_the_bell_that_is_given_up_is_begun_anew() {
+        let Some(mut uring) = new_uring() else { return };
+        let mut happened = Vec::new();
+        uring.ring.cancel(name(BELL, 0), name(NOTHING, 0));
+        uring.turn(Duration::ZERO, &mut happened).expect("the kernel takes what is queued");
+        let bell = Arc::clone(&uring.bell);
+        bell.park(false);
+        bell.ring();
+        let is_rung = || {
+            let mut event = [PollFd::from_borrowed_fd(bell.event(), PollFlags::IN)];
+            poll(&mut event, Some(&Timespec::default())).expect("it can be looked at") > 0
+        };
+        let wait = Wait::begin();
+        while is_rung() {
+            wait.go_on("the bell is not heard");
+            uring.turn(Duration::from_millis(10), &mut happened).expect("a turn");
+        }
     }
 }
