@@ -2,10 +2,12 @@
 //! system call per turn for all that was asked for. While the gateway spins, a look at what has happened is a
 //! read of memory.
 
+mod refused;
 mod ring;
 
 use super::backend::{ACCEPTS_MAX, Backend, Happened, Listener, READ_BYTES};
 use super::bell::Bell;
+use refused::Refused;
 pub(super) use ring::unread;
 use ring::{Completion, Ring};
 use rustc_hash::FxHashMap;
@@ -16,7 +18,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a request is for, in the upper bits of its name; the ticket stands in the lower ones.
 const KIND_SHIFT: u32 = 56;
@@ -67,6 +69,8 @@ pub(super) struct Uring {
     sockets: FxHashMap<usize, Watched>,
     /// Buffers that turns have told of and that are not given back yet.
     shown: Vec<u16>,
+    /// Buffers that were given back in vain.
+    refused: Refused,
     /// Sockets whose receive has ended and that are to be received from again.
     resting: Vec<usize>,
     /// Those whose receive brought nothing, for want of a buffer most often: they come before the others.
@@ -86,6 +90,7 @@ impl Uring {
             listeners: Vec::new(),
             sockets: FxHashMap::default(),
             shown: Vec::new(),
+            refused: Refused::default(),
             resting: Vec::new(),
             starved: Vec::new(),
             is_pressing: false,
@@ -117,7 +122,7 @@ impl Uring {
                 }
                 let length = completion.result?;
                 if let Some(buffer) = completion.buffer {
-                    self.ring.give_back(buffer, name(NOTHING, 0));
+                    self.ring.give_back(buffer);
                 }
                 if completion.user == name(RECEIVE, 0) {
                     return if length == 1 {
@@ -154,7 +159,16 @@ impl Uring {
     fn receive_again(&mut self) {
         self.is_pressing = false;
         for buffer in self.shown.drain(..) {
-            self.ring.give_back(buffer, name(NOTHING, 0));
+            self.ring.give_back(buffer);
+        }
+        if !self.refused.is_empty() {
+            for buffer in self.refused.take_due(Instant::now()) {
+                self.ring.give_back(buffer);
+            }
+            if !self.ring.has_lent() {
+                // Each receive would fail at once, again and again.
+                return;
+            }
         }
         let first = std::mem::take(&mut self.starved);
         for ticket in first.into_iter().chain(std::mem::take(&mut self.resting)) {
@@ -163,6 +177,9 @@ impl Uring {
     }
 
     fn complete(&mut self, completion: Completion, happened: &mut Vec<Happened>) -> io::Result<()> {
+        if let Some(buffer) = completion.refused {
+            self.refused.add(buffer, Instant::now());
+        }
         let ticket = (completion.user & ((1 << KIND_SHIFT) - 1)) as usize;
         match completion.user >> KIND_SHIFT {
             ACCEPT_LOCAL => self.accepted(Listener::Local, completion, happened),
@@ -194,6 +211,12 @@ impl Uring {
             self.listen_to_bell();
         }
         Ok(())
+    }
+
+    /// True when a turn is to begin receives for want of which nothing comes, or to offer buffers.
+    fn has_due(&self) -> bool {
+        !self.starved.is_empty() && (self.refused.is_empty() || self.ring.has_lent())
+            || self.refused.pause().is_some_and(|pause| pause.is_zero())
     }
 
     fn accepted(&mut self, which: Listener, completion: Completion, happened: &mut Vec<Happened>) {
@@ -359,13 +382,14 @@ impl Backend for Uring {
         // Buffers go back, and receives begin anew, with what goes to the kernel anyway, a reply most often.
         if self.ring.has_queued()
             || self.is_pressing
-            || !self.starved.is_empty()
+            || self.has_due()
             || self.shown.len() >= SHOWN_MAX
             || !self.resting.is_empty() && self.idle_turns >= PATIENT_TURNS
             || !limit.is_zero()
         {
             self.receive_again();
         }
+        let limit = self.refused.pause().map_or(limit, |pause| pause.min(limit));
         self.ring.submit(limit)?;
         self.idle_turns = self.idle_turns.saturating_add(1);
         for _ in 0..COMPLETIONS_PER_TURN {
@@ -460,5 +484,39 @@ mod tests {
             wait.go_on("the bell is not heard");
             uring.turn(Duration::from_millis(10), &mut happened).expect("a turn");
         }
+    }
+
+    #[test]
+    fn buffers_that_the_kernel_refuses_are_offered_again_and_meanwhile_it_is_asked_for_nothing() {
+        let Some(mut uring) = new_uring() else { return };
+        let (mut happened, wait) = (Vec::new(), Wait::begin());
+        uring.turn(Duration::ZERO, &mut happened).expect("the kernel takes what is queued");
+        uring.ring.lose_buffers();
+        let far = watch(&mut uring, 1);
+        rustix::io::write(&far, &[1, 2, 3]).expect("the socket takes it");
+        // The kernel takes what is behind a refused one only with the next turn.
+        while uring.ring.has_queued() || uring.ring.has_lent() || uring.starved.is_empty() {
+            wait.go_on("there are buffers still");
+            uring.refused.offer_at(Instant::now() + 2 * PATIENCE);
+            uring.turn(Duration::ZERO, &mut happened).expect("a turn");
+        }
+        let before = uring.idle_turns;
+        for _ in 0..100 {
+            uring.turn(Duration::ZERO, &mut happened).expect("a turn");
+        }
+        assert_eq!(uring.idle_turns, before + 100, "something was asked for in vain");
+        assert!(happened.is_empty(), "{happened:?}");
+        uring.refused.offer_at(Instant::now());
+        while happened.is_empty() {
+            wait.go_on("the buffers stay lost");
+            uring.turn(PATIENCE, &mut happened).expect("a turn");
+        }
+        let [Happened::Received(1, at)] = &happened[..] else { panic!("{happened:?}") };
+        assert_eq!(uring.bytes(at), [1, 2, 3]);
+        while !uring.refused.is_empty() {
+            wait.go_on("some of the buffers stay lost");
+            uring.turn(PATIENCE, &mut happened).expect("a turn");
+        }
+        assert_eq!(happened.len(), 1, "{happened:?}");
     }
 }

@@ -36,6 +36,9 @@ const UNREAD: Opcode = 0x5411;
 /// not by who asked.
 const HANDS_OVER_SOCKET: u64 = 1 << 63;
 const HANDS_OVER_BUFFER: u64 = 1 << 62;
+/// Of these the rest of the name is the buffer's number.
+const GIVES_BACK: u64 = 1 << 61;
+const HANDS_OVER: u64 = HANDS_OVER_SOCKET | HANDS_OVER_BUFFER | GIVES_BACK;
 const NO_SIGNAL: i32 = 0x4000;
 const CLOSE_ON_EXEC: i32 = 0x80000;
 
@@ -66,13 +69,15 @@ pub(super) struct Completion {
     pub(super) leaves_more: bool,
     /// The buffer that was written into.
     pub(super) buffer: Option<u16>,
+    /// A buffer that was given back and that the kernel has not taken, which may want memory for it: it is ours.
+    pub(super) refused: Option<u16>,
 }
 
 /// The ring.
 pub(super) struct Ring {
     ring: IoUring,
     pool: NonNull<u8>,
-    /// Buffers that are ours at present: the kernel has filled them.
+    /// Buffers that are ours at present: the kernel has filled them, or not taken them.
     is_ours: Box<[bool]>,
     /// Requests that found no room in the queue: they go in before any other, once the kernel takes some.
     waiting: VecDeque<squeue::Entry>,
@@ -114,16 +119,14 @@ impl Ring {
             sending: ManuallyDrop::default(),
         };
         for buffer in 0..BUFFERS {
-            made.give_back(buffer, 0);
+            made.give_back(buffer);
         }
         Ok(made)
     }
 
     /// Queues a request by this name, with the bits that say what its completion hands over.
     fn push(&mut self, entry: squeue::Entry, user: u64, hands_over: u64) {
-        self.waiting.push_back(
-            entry.user_data(user & !(HANDS_OVER_SOCKET | HANDS_OVER_BUFFER) | hands_over),
-        );
+        self.waiting.push_back(entry.user_data(user & !HANDS_OVER | hands_over));
         if !self.push_waiting() {
             // The queue is full: the kernel empties it. Why it does not is told by the turn's own call.
             let _submitted = self.ring.submit();
@@ -182,7 +185,7 @@ impl Ring {
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let send = opcode::Send::new(types::Fd(socket.as_raw_fd()), bytes.as_ptr(), length);
         // Two would be told apart by nothing, and the wrong one be given back while the kernel reads it.
-        let name = user & !(HANDS_OVER_SOCKET | HANDS_OVER_BUFFER);
+        let name = user & !HANDS_OVER;
         assert!(!self.sending.contains_key(&name), "a second send of {user} is under way");
         self.sending.insert(name, buffer);
         self.push(send.flags(NO_SIGNAL).build(), user, HANDS_OVER_BUFFER);
@@ -194,8 +197,8 @@ impl Ring {
         self.push(opcode::AsyncCancel::new(target).build(), user, 0);
     }
 
-    /// Lets the kernel write into a buffer again.
-    pub(super) fn give_back(&mut self, buffer: u16, user: u64) {
+    /// Lets the kernel write into a buffer again, unless a completion says that it has refused it.
+    pub(super) fn give_back(&mut self, buffer: u16) {
         let index = usize::from(buffer);
         if !std::mem::replace(&mut self.is_ours[index], false) {
             return;
@@ -205,7 +208,23 @@ impl Ring {
         // From here on nothing shows these bytes: `bytes` looks at `is_ours`.
         let provide =
             opcode::ProvideBuffers::new(address.as_ptr(), READ_BYTES as i32, 1, GROUP, buffer);
-        self.push(provide.build(), user, 0);
+        self.push(provide.build(), u64::from(buffer), GIVES_BACK);
+    }
+
+    /// True unless all buffers are ours: nothing can be received then.
+    pub(super) fn has_lent(&self) -> bool {
+        self.is_ours.contains(&false)
+    }
+
+    /// Has the kernel refuse all of its buffers, one after the other: none is left to it.
+    #[cfg(test)]
+    pub(super) fn lose_buffers(&mut self) {
+        // Both point to nothing.
+        self.push(opcode::RemoveBuffers::new(BUFFERS, GROUP).build(), 0, 0);
+        for buffer in 0..BUFFERS {
+            let none = opcode::ProvideBuffers::new(std::ptr::null_mut(), 0, 0, GROUP, buffer);
+            self.push(none.build(), u64::from(buffer), GIVES_BACK);
+        }
     }
 
     /// A range of the pool; empty unless it lies in one buffer that is ours.
@@ -280,8 +299,9 @@ impl Ring {
         }
         let result =
             u32::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
-        let (name, user) =
-            (entry.user_data(), entry.user_data() & !(HANDS_OVER_SOCKET | HANDS_OVER_BUFFER));
+        let name = entry.user_data();
+        let is_of_buffer = name & GIVES_BACK != 0;
+        let user = if is_of_buffer { 0 } else { name & !HANDS_OVER };
         let accepted = result.ok().filter(|_| name & HANDS_OVER_SOCKET != 0).map(|descriptor| {
             // SAFETY: only `accept` sets this bit, for one connection: the kernel has just opened the descriptor for
             // this completion, which the queue gives out once; so nobody else owns it, and nobody else closes it.
@@ -289,9 +309,14 @@ impl Ring {
         });
         // Only `send` sets that bit, and a send has one completion: the kernel has read what it reads.
         let sent = if name & HANDS_OVER_BUFFER != 0 { self.sending.remove(&user) } else { None };
+        // Only `give_back` sets this one, with the number of one buffer: the kernel has it, or fails and has not.
+        let refused = (is_of_buffer && result.is_err()).then_some(name as u16);
+        if let Some(is_ours) = refused.and_then(|one| self.is_ours.get_mut(usize::from(one))) {
+            *is_ours = true;
+        }
         let has_more = cqueue::more(entry.flags());
         let leaves_more = cqueue::sock_nonempty(entry.flags());
-        Some(Completion { user, result, accepted, sent, has_more, leaves_more, buffer })
+        Some(Completion { user, result, accepted, sent, has_more, leaves_more, buffer, refused })
     }
 }
 
@@ -300,7 +325,7 @@ mod tests {
     use super::*;
     use crate::patience::Wait;
     use crate::skipped::skipped;
-    use std::io::Read;
+    use std::io::{Read, Write};
     use std::os::fd::AsFd;
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::path::PathBuf;
@@ -366,6 +391,28 @@ mod tests {
         // The descriptor has one owner: when that is gone, the peer reads the end.
         drop(socket);
         assert_eq!(peer.read(&mut bytes).expect("the end"), 0);
+    }
+
+    #[test]
+    fn a_buffer_that_the_kernel_refuses_is_ours_again() {
+        let Some(mut ring) = new_ring() else { return };
+        ring.lose_buffers();
+        let (mut refused, wait) = (Vec::new(), Wait::begin());
+        while refused.len() < usize::from(BUFFERS) {
+            wait.go_on("not all are refused");
+            ring.submit(Duration::ZERO).expect("the kernel takes what is queued");
+            refused.extend(std::iter::from_fn(|| ring.next()).filter_map(|one| one.refused));
+        }
+        assert_eq!(refused, (0..BUFFERS).collect::<Vec<_>>());
+        assert!(!ring.has_lent());
+        assert_eq!(ring.bytes(&(READ_BYTES..READ_BYTES + 3)).len(), 3, "it is ours");
+        ring.give_back(1);
+        assert!(ring.has_lent() && ring.bytes(&(READ_BYTES..READ_BYTES + 3)).is_empty());
+        let (near, mut far) = UnixStream::pair().expect("two sockets");
+        far.write_all(&[5; 3]).expect("the socket takes it");
+        ring.receive(7, near.as_fd());
+        let received = next(&mut ring);
+        assert_eq!((received.result, received.buffer, received.refused), (Ok(3), Some(1), None));
     }
 
     #[test]
