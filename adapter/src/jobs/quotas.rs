@@ -92,7 +92,7 @@ impl Quotas {
 
     /// Whether there may be another login to an account, after all that have failed.
     pub(super) fn login_to(&self, account: UniqueKey, now_ms: u64) -> Result<(), Refusal> {
-        outcome(self.failures_by_account.charge_key(account, 0, now_ms).exceeded)
+        outcome(self.failures_by_account.look_key(account, now_ms))
     }
 
     /// Counts a login to an account that has failed.
@@ -150,7 +150,7 @@ mod tests {
         let one = account(u64::MAX);
         let mut attempts = 0..=config.attempts_per_account;
         assert!(attempts.any(|_| quotas.attempt_at(one, owner, NOW_MS).is_err()));
-        let mut failures = 0..=config.failures_per_account();
+        let mut failures = 0..config.failures_per_account();
         assert!(failures.any(|_| {
             quotas.login_failed(one, NOW_MS);
             quotas.login_to(one, NOW_MS).is_err()
@@ -226,7 +226,8 @@ mod tests {
             assert_eq!(retry_after_s(quotas.attempt_at(one, address, now_ms)), expected);
         }
         // What failed a minute ago keeps nobody out either.
-        for _ in 0..=config.failures_per_account() {
+        for _ in 0..config.failures_per_account() {
+            assert_eq!(retry_after_s(quotas.login_to(one, minute_ms)), None);
             quotas.login_failed(one, minute_ms);
         }
         assert_eq!(retry_after_s(quotas.login_to(one, minute_ms + 1)), Some(60));
@@ -247,7 +248,7 @@ mod tests {
         let mut guesses = 0;
         for last in 1..=20 {
             let attacker = IpAddr::from([192, 0, 2, last]);
-            assert_eq!(owner_may(), guesses <= config.failures_per_account(), "{guesses}");
+            assert_eq!(owner_may(), guesses < config.failures_per_account(), "{guesses}");
             for _ in 0..2 * config.attempts_per_account {
                 let attempt = quotas.attempt_at(one, attacker, NOW_MS);
                 if attempt.and_then(|()| quotas.login_to(one, NOW_MS)).is_ok() {
@@ -257,7 +258,7 @@ mod tests {
             }
             assert!(guesses <= u64::from(last) * config.attempts_per_account);
         }
-        assert_eq!(guesses, config.failures_per_account() + 1);
+        assert_eq!(guesses, config.failures_per_account());
         assert!(!owner_may() && quotas.login_to(account(2), NOW_MS).is_ok());
         let same_network = IpAddr::from([0x2001, 0xdb8, 0, 1, 0, 0, 0, 1]);
         let other_half = IpAddr::from([0x2001, 0xdb8, 0, 1, 9, 9, 9, 9]);

@@ -448,7 +448,7 @@ fn attempts_at_an_account_are_counted_for_logins_and_registrations() {
         site.ask_from([198, 51, 100, 1], Method::Post, "/api/v1/auth/login", login)
     };
     assert_eq!(elsewhere().status, 401, "whose own attempts these were not");
-    for _ in 0..=JobsConfig::default().failures_per_account() {
+    for _ in 0..JobsConfig::default().failures_per_account() {
         site.jobs.shared.quotas.login_failed(eve, now_ms);
     }
     assert_eq!(elsewhere().status, 429, "from wherever it was tried");

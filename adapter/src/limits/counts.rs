@@ -294,6 +294,16 @@ impl<K: Eq + Hash> Counts<K> {
     /// `now_ms` is the time in milliseconds since the Unix epoch. Should it go back over the beginning of a
     /// window, the charge goes to that window all the same; what was charged later than that is forgotten.
     pub fn charge_key(&self, key: K, weight: u32, now_ms: u64) -> Charge {
+        self.charge_before(key, weight, 0, now_ms)
+    }
+
+    /// The limit that a request of weight 1 would break at `now_ms`; nothing is charged.
+    pub fn look_key(&self, key: K, now_ms: u64) -> Option<Exceeded> {
+        self.charge_before(key, 0, 1, now_ms).exceeded
+    }
+
+    /// Charges a request; broken is each limit in which there is no room for `more` behind it.
+    fn charge_before(&self, key: K, weight: u32, more: u64, now_ms: u64) -> Charge {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let row = self.row(&mut table, key, now_ms);
         let is_shared = table.is_shared(row);
@@ -303,7 +313,7 @@ impl<K: Eq + Hash> Counts<K> {
             let length = limit.window_ms();
             let window = &mut counts.limits[index];
             charge.used[index] = window.add(now_ms / length, limit.counted.amount(weight));
-            if window.used > limit.limit {
+            if window.used.saturating_add(more) > limit.limit {
                 let end = (window.number + 1).saturating_mul(length);
                 let exceeded = Exceeded {
                     limit: *limit,

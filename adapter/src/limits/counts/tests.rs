@@ -52,6 +52,21 @@ fn the_limit_itself_is_allowed_and_one_more_is_not() {
 }
 
 #[test]
+fn who_looks_is_told_what_one_more_would_break_and_is_charged_nothing() {
+    let raw = RequestLimit { counted: Counted::RawRequests, ..per_minute(2) };
+    let counts = Counts::new(vec![raw], 4, 1).unwrap();
+    for used in 1..=2 {
+        assert_eq!(counts.look_key(ip(1), START), None);
+        assert_eq!(counts.look_key(ip(1), START), None);
+        assert_eq!(counts.charge(ip(1), 1, START).used[0], used);
+    }
+    let exceeded = Exceeded { limit: raw, retry_after_s: 60 };
+    assert_eq!(counts.look_key(ip(1), START), Some(exceeded));
+    assert_eq!(counts.charge(ip(1), 0, START).exceeded, None, "what is charged is let in");
+    assert_eq!(counts.look_key(ip(1), START + MINUTE), None);
+}
+
+#[test]
 fn windows_are_calendar_windows() {
     let weights = Counts::new(vec![per_minute(10)], 4, 1).unwrap();
     let last = START + MINUTE - 1;
