@@ -1,6 +1,9 @@
 //! When an owner may be told that something of his is not there: who is told so does it again. One rule for all
 //! services; each of them waits and answers in its own way.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use touchline_protocol::units::Position;
 
 use crate::link::{Submit, Traffic};
@@ -16,6 +19,24 @@ pub(crate) enum Denial {
     Reached(Position),
     /// Not before another engine runs, which is not waited for.
     Unknown,
+}
+
+/// Has a doubt of the owner's noted once more when a command that was given up is lost: an engine that stood still then
+/// may have taken it since, behind where its log was. Readers wait for that until `patience` is over.
+pub(crate) fn note_lost<T: Traffic>(
+    views: &Arc<Views>,
+    engine: &dyn Submit<T>,
+    patience: Duration,
+    owner_of: fn(&Views, T::Whose) -> Option<Owner>,
+) {
+    // The views ask the link whether there is an engine, and so hold it.
+    let views = Arc::downgrade(views);
+    engine.when_lost(Box::new(move |whose| {
+        let Some(views) = views.upgrade() else { return };
+        if let Some(owner) = owner_of(&views, whose) {
+            views.doubt(owner, patience);
+        }
+    }));
 }
 
 impl Denial {

@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use crate::auth::pool::HashingPool;
 use crate::auth::token::Tokens;
+use crate::denial;
 use crate::http::{Completion, Fault, Refused, Reply, Request, Service};
 use crate::limits::Limits;
 use crate::link::{Records, Submit};
@@ -74,6 +75,7 @@ impl Jobs {
         engine: Arc<dyn Submit<Records>>,
         (tokens, pool): (Tokens, HashingPool),
     ) -> Self {
+        denial::note_lost(&views, &*engine, deadline, |_, owner| Some(owner));
         let shared = Shared {
             views,
             engine,

@@ -128,6 +128,9 @@ pub type Done<T = Orders> = Box<dyn FnOnce(Outcome<T>) + Send>;
 /// Told whether a command has ended, or the time to wait for that; once, on any thread, as [`Done`] is.
 pub type Ended = Box<dyn FnOnce(bool) + Send>;
 
+/// Told whose a command is that was given up and is lost now; on any thread, and as quick as [`Done`] is.
+pub type Lost<T> = Box<dyn Fn(<T as Traffic>::Whose) + Send + Sync>;
+
 /// Where a service hands its commands to. The link is one; tests have their own.
 pub trait Submit<T: Traffic = Orders>: Send + Sync + 'static {
     /// Sends the command. `done` is called once: on this thread if it could not be sent, else on whichever
@@ -146,6 +149,11 @@ pub trait Submit<T: Traffic = Orders>: Send + Sync + 'static {
     fn when_ended(&self, _command: u64, _deadline: Instant, ended: Ended) {
         ended(true);
     }
+
+    /// From now on calls `lost` for each command whose `done` was told of a doubt before, once no engine takes it any
+    /// more from here, and while it is still under way: the engine may have taken it behind that doubt. For one service
+    /// alone, before its first command.
+    fn when_lost(&self, _lost: Lost<T>) {}
 }
 
 /// What the request threads and the link's own thread share.
@@ -325,6 +333,10 @@ impl<T: Traffic> Submit<T> for Link<T> {
 
     fn when_ended(&self, command: u64, deadline: Instant, ended: Ended) {
         self.shared.pending.when_ended(command, deadline, ended);
+    }
+
+    fn when_lost(&self, lost: Lost<T>) {
+        self.shared.pending.when_lost(lost);
     }
 }
 

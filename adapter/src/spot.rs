@@ -34,6 +34,7 @@ use serde::{Serialize, Serializer};
 use touchline_protocol::credentials::MasterKey;
 
 use crate::api_error::ApiError;
+use crate::denial;
 use crate::http::{Completion, Fault, Headers, Refused, Reply, Request, Service};
 use crate::json::JsonWriter;
 use crate::key_ring::KeyRing;
@@ -103,6 +104,7 @@ impl Spot {
         engine: Arc<dyn Submit>,
         keys: MasterKey,
     ) -> Self {
+        denial::note_lost(&views, &*engine, config.deadline, submission::owner_of);
         let shared = Shared {
             views,
             engine,

@@ -24,7 +24,7 @@ use crate::http::{Headers, Method, Rest};
 use crate::limits::LimitsConfig;
 use crate::link::fixture::UnderWay;
 use crate::link::{
-    Decision, Done, Doubt, Ended, NotSent, Outcome, RecordCommand, RecordTerminal, Traffic,
+    Decision, Done, Doubt, Ended, Lost, NotSent, Outcome, RecordCommand, RecordTerminal, Traffic,
 };
 use crate::patience::{PATIENCE, eventually};
 use crate::views::doubts::Owner;
@@ -69,6 +69,10 @@ impl Submit<Records> for FakeEngine {
 
     fn when_ended(&self, command: u64, _: Instant, ended: Ended) {
         self.under_way.when_ended(command, ended);
+    }
+
+    fn when_lost(&self, lost: Lost<Records>) {
+        self.under_way.when_lost(lost);
     }
 }
 

@@ -1,8 +1,8 @@
 //! For tests of the services: commands that a made-up engine has not decided.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
-use super::{Done, Ended, Outcome, Traffic};
+use super::{Done, Ended, Lost, Outcome, Traffic};
 
 struct Command<T: Traffic> {
     whose: T::Whose,
@@ -10,12 +10,15 @@ struct Command<T: Traffic> {
     ended: Vec<Ended>,
 }
 
-/// In the order in which they came; their places are their numbers, until one has ended.
-pub(crate) struct UnderWay<T: Traffic>(Mutex<Vec<Command<T>>>);
+pub(crate) struct UnderWay<T: Traffic> {
+    /// In the order in which they came; their places are their numbers, until one has ended.
+    commands: Mutex<Vec<Command<T>>>,
+    lost: OnceLock<Lost<T>>,
+}
 
 impl<T: Traffic> Default for UnderWay<T> {
     fn default() -> Self {
-        Self(Mutex::default())
+        Self { commands: Mutex::default(), lost: OnceLock::new() }
     }
 }
 
@@ -46,7 +49,17 @@ impl<T: Traffic> UnderWay<T> {
         self.lock()[command as usize].ended.push(ended);
     }
 
+    /// As [`super::Submit::when_lost`].
+    pub(crate) fn when_lost(&self, lost: Lost<T>) {
+        assert!(self.lost.set(lost).is_ok(), "one service has it");
+    }
+
+    /// Nothing more can become of a command that was answered with a doubt before.
+    pub(crate) fn lose(&self, whose: T::Whose) {
+        self.lost.get().expect("the service is told")(whose);
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<Command<T>>> {
-        self.0.lock().unwrap()
+        self.commands.lock().unwrap()
     }
 }

@@ -4,13 +4,13 @@
 use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 use touchline_protocol::client::Reply;
 
-use super::{Decision, Done, Doubt, Ended, Outcome, Traffic};
+use super::{Decision, Done, Doubt, Ended, Lost, Outcome, Traffic};
 use crate::clock::unix_ns;
 
 /// One of them.
@@ -62,6 +62,8 @@ pub(super) struct Pending<T: Traffic> {
     /// What the engine's clock was ahead of this machine's at the last reply of the connection, at the least, ns:
     /// it does not follow one that is set back while it runs, and may have begun ahead.
     ahead_ns: AtomicU64,
+    /// Told of what was given up before it is lost.
+    lost: OnceLock<Lost<T>>,
 }
 
 impl<T: Traffic> Default for Pending<T> {
@@ -73,7 +75,7 @@ impl<T: Traffic> Default for Pending<T> {
             Command { deadline: Instant::now(), whose: None, told, done: None, ended: Vec::new() };
         let commands = iter::once((BEFORE, before)).collect();
         let table = Mutex::new(Table { commands, last: BEFORE });
-        Self { table, ahead_ns: AtomicU64::new(0) }
+        Self { table, ahead_ns: AtomicU64::new(0), lost: OnceLock::new() }
     }
 }
 
@@ -113,6 +115,11 @@ impl<T: Traffic> Pending<T> {
             return command.ended.push((deadline, ended));
         }
         ended(true);
+    }
+
+    /// Has `lost` told of what was given up before it is lost. The first one is kept.
+    pub(super) fn when_lost(&self, lost: Lost<T>) {
+        let _another = self.lost.set(lost);
     }
 
     /// A moment of this machine's clock, ns since the epoch, as the engine's shows it; 0, which is never, stays.
@@ -199,10 +206,24 @@ impl<T: Traffic> Pending<T> {
     /// behind its time. As long as its doubt is not noted a command is under way, so that nobody finds neither.
     pub(super) fn lose(&self, has_ended: bool) {
         self.ahead_ns.store(0, Ordering::Relaxed);
+        self.tell_lost();
         self.doubt();
         let lost = std::mem::take(&mut self.table().commands);
         for command in lost.into_values() {
             tell(command.ended, has_ended);
+        }
+    }
+
+    /// The engine may have taken what was given up behind the doubt that was noted then.
+    fn tell_lost(&self) {
+        let Some(lost) = self.lost.get() else { return };
+        let given_up: Vec<_> = {
+            let table = self.table();
+            let given_up = table.commands.values().filter(|command| command.done.is_none());
+            given_up.filter_map(|command| command.whose).collect()
+        };
+        for whose in given_up {
+            let _panicked = catch_unwind(AssertUnwindSafe(|| lost(whose)));
         }
     }
 

@@ -1,6 +1,7 @@
 //! The link against a made-up engine.
 
 mod engine;
+mod lost;
 
 use super::watch::Next;
 use super::wire::{Alarm, Connection, Wire};

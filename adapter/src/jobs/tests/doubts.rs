@@ -218,6 +218,25 @@ fn beside_a_failed_log_a_login_is_not_denied_to_whose_registration_is_in_doubt()
     assert_eq!(status(ADAS_LOGIN), 401);
 }
 
+/// An engine that stood still when nobody knew of them any more takes them when it goes on.
+#[test]
+fn beside_a_failed_log_what_was_taken_behind_its_doubt_is_not_denied_to_whose_it_is() {
+    let site = Site::new();
+    let registration = register_in_doubt(&site);
+    site.views.arrive(Position(640));
+    site.expect(|_, _| Outcome::Unknown(Doubt::ConnectionLost));
+    assert_eq!(site.ask(Method::Post, JOBS, NEW).status, 504);
+    site.appended.store(1280, Ordering::SeqCst);
+    for whose in [Records::whose(&registration), Owner::User(ADA)] {
+        site.engine.under_way.lose(whose);
+    }
+    site.has_failed.store(true, Ordering::SeqCst);
+    let missing = send(&site, Method::Get, &unknown_job(), "").try_recv().unwrap();
+    assert_eq!((missing.status, header(&missing, "Retry-After")), (503, Some("1")));
+    let status = |body| send_login(&site, body).recv_timeout(PATIENCE).unwrap().status;
+    assert_eq!([ADAS_LOGIN, EVES_LOGIN].map(status), [503, 401]);
+}
+
 /// Has an engine that hangs be sent Ada's registration, and then a write of hers; gives their replies.
 fn hang(site: &Site) -> [mpsc::Receiver<Reply>; 2] {
     site.engine.hangs.store(true, Ordering::SeqCst);

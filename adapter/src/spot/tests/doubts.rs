@@ -139,6 +139,21 @@ fn beside_a_failed_log_what_is_not_on_disk_is_denied_at_once_but_to_whom_it_is_i
     assert_eq!(site.views.certain_from(None), Some(Position(320)));
 }
 
+/// An engine that stood still when nobody knew of it any more takes it when it goes on.
+#[test]
+fn beside_a_failed_log_an_order_that_was_taken_behind_its_doubt_is_not_denied_to_its_account() {
+    let site = Site::new(Log::venue());
+    site.expect(Outcome::Unknown(Doubt::ConnectionLost));
+    assert_eq!(site.reply(site.signed(Post, "order", PLACE)).status, 500);
+    site.appended.store(640, Ordering::SeqCst);
+    site.engine.under_way.lose(ALICES_KEY);
+    site.has_failed.store(true, Ordering::SeqCst);
+    let own = site.reply(site.signed(Get, "order", LOOK));
+    assert_eq!((own.status, body(&own)), (504, UNKNOWN));
+    let bobs = site.reply(site.signed_by(BOBS_KEY, Get, "order", LOOK));
+    assert_eq!((bobs.status, body(&bobs)), (400, NOT_THERE));
+}
+
 #[test]
 fn an_order_is_denied_once_it_is_lost_with_the_engine_that_had_appended_it() {
     let site = Site::new(Log::venue());

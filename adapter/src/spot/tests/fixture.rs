@@ -16,7 +16,7 @@ use crate::http::{Completion, Headers, Method, Reply, Request, Service};
 use crate::limits::{Limits, LimitsConfig};
 use crate::link::fixture::UnderWay;
 use crate::link::{
-    Decision, Done, Ended, OrderCommand, Orders, Outcome, Submit, Terminal, Told, Traffic,
+    Decision, Done, Ended, Lost, OrderCommand, Orders, Outcome, Submit, Terminal, Told, Traffic,
 };
 use crate::signature::SigningKey;
 use crate::spot::{Spot, SpotConfig};
@@ -60,6 +60,10 @@ impl Submit for FakeEngine {
 
     fn when_ended(&self, command: u64, _: Instant, ended: Ended) {
         self.under_way.when_ended(command, ended);
+    }
+
+    fn when_lost(&self, lost: Lost<Orders>) {
+        self.under_way.when_lost(lost);
     }
 }
 
