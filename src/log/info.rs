@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use touchline_engine::inspect::{EngineState, Inspection, WindowSeen, inspect};
 use touchline_engine::snapshot::{Listed, list};
 use touchline_protocol::log::lease::{HeldLease, each_lease};
-use touchline_protocol::log::segment::{FORMAT_MAJOR, FORMAT_MINOR};
+use touchline_protocol::log::segment::{FORMAT_MAJOR, FORMAT_MINOR, log_id_text};
 
 /// What is told of a log.
 struct Told {
@@ -54,7 +54,7 @@ fn look(data: &Path) -> Result<Told> {
     let incomplete = missing_beginning(data, found.begin)?;
     let mut leases = sound_leases(data);
     leases.retain(|lease| lease.log_id == found.identity.log_id);
-    let id = base16ct::lower::encode_string(&found.identity.log_id);
+    let id = log_id_text(&found.identity.log_id);
     Ok(Told { id, found, first_time_ns, commands, snapshots, leases, incomplete })
 }
 

@@ -10,7 +10,7 @@ use std::{
 use touchline_protocol::log::{
     lease::{LEASE_FOLDER, each_lease},
     place::{HISTORY_FILE, HISTORY_FOLDER},
-    segment::LogIdentity,
+    segment::{LogIdentity, log_id_text},
 };
 use touchline_protocol::regular_file;
 
@@ -22,22 +22,18 @@ use crate::snapshot::newest_path;
 /// The file in a data folder that says which log is, or was, there.
 const LOG_ID_FILE: &str = "log-id";
 
-fn hexadecimal(log_id: &[u8; 16]) -> String {
-    log_id.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// The file that says which log is there, and what it says, if that is the id of another one than `log_id`.
 pub(crate) fn of_another_log(data: &Path, log_id: &[u8; 16]) -> Option<(PathBuf, String)> {
     let path = data.join(LOG_ID_FILE);
     let told = regular_file::read_to_string(&path).ok()?.trim_end().to_owned();
     // Whatever else stands there tells of no log.
     let is_id = told.len() == 32 && told.bytes().all(|byte| byte.is_ascii_hexdigit());
-    (is_id && told != hexadecimal(log_id)).then_some((path, told))
+    (is_id && told != log_id_text(log_id)).then_some((path, told))
 }
 
 /// Refuses a log in the place of another one.
 pub(super) fn check(data: &Path, identity: &LogIdentity) -> Result<(), RecoveryError> {
-    let found = hexadecimal(&identity.log_id);
+    let found = log_id_text(&identity.log_id);
     match of_another_log(data, &identity.log_id) {
         Some((path, told)) => Err(RecoveryError::OtherLog { path, told, found }),
         None => Ok(()),
@@ -55,7 +51,7 @@ pub(super) fn leave(data: &Path, identity: &LogIdentity) {
 /// Has the file say this log's id, whatever it said.
 pub(super) fn correct(data: &Path, identity: &LogIdentity) {
     let path = data.join(LOG_ID_FILE);
-    let id = hexadecimal(&identity.log_id);
+    let id = log_id_text(&identity.log_id);
     let is_other = match regular_file::read_to_string(&path) {
         Ok(told) => told.trim_end() != id,
         Err(error) => error.kind() == ErrorKind::FileTooLarge,
@@ -68,7 +64,7 @@ pub(super) fn correct(data: &Path, identity: &LogIdentity) {
 
 fn write(data: &Path, identity: &LogIdentity) {
     let path = data.join(LOG_ID_FILE);
-    let line = format!("{}\n", hexadecimal(&identity.log_id));
+    let line = format!("{}\n", log_id_text(&identity.log_id));
     if let Err(error) = regular_file::put_whole(&path, 0o644, line.as_bytes()) {
         alert!("log: cannot write {}: {error}", path.display());
     }

@@ -14,7 +14,7 @@ use touchline_protocol::{
     log::{
         lease::{LEASE_FOLDER, Lease},
         place::{HISTORY_FILE, HISTORY_FOLDER},
-        segment::{LogIdentity, SegmentError},
+        segment::{LogIdentity, SegmentError, log_id_text},
         transaction::Bookmark,
     },
     units::{Incarnation, Position},
@@ -163,7 +163,7 @@ fn a_log_in_the_place_of_another_is_not_opened() {
     let error = refusal(&place);
     let id = |segment: &Path| -> String {
         let (identity, _) = LogIdentity::read_header(&fs::read(segment).unwrap()).unwrap();
-        identity.log_id.iter().map(|byte| format!("{byte:02x}")).collect()
+        log_id_text(&identity.log_id)
     };
     let (ours, theirs) = (id(&kept), id(&other.segment(0)));
     assert!(

@@ -8,6 +8,7 @@ use super::sender::Outlet;
 use super::stream::{StreamLine, StreamReceiver};
 use super::{Acknowledgement, Client, ClientOptions, Endpoint, Line, Receiver, Sender};
 use crate::log::control;
+use crate::log::segment::log_id_text;
 use crate::message::command::{LOGON_BRIEF, LOGON_TERSE, LOGON_WISHES};
 use crate::message::decode::{self, DecodeError, Handshake};
 use crate::message::enums::RejectReason;
@@ -100,8 +101,8 @@ pub enum ConnectError {
     /// The engine has another log than [`ClientOptions::log_id`]: nothing that is known of the one holds of it.
     #[error(
         "the engine has the log {}, and not {}: another venue is at this place",
-        hex(found),
-        hex(expected)
+        log_id_text(found),
+        log_id_text(expected)
     )]
     OtherLog {
         /// The engine's.
@@ -273,10 +274,6 @@ fn check_log(options: &ClientOptions, welcome: &Welcome) -> Result<(), ConnectEr
         }
         _ => Ok(()),
     }
-}
-
-fn hex(id: &[u8; 16]) -> String {
-    id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Welcome comes in one piece with its descriptors, Refused without any.

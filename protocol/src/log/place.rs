@@ -10,6 +10,7 @@
 //! <data>/live/                                            where there is no room there
 //! ```
 
+use super::segment::log_id_text;
 use std::{
     fs, io,
     os::unix::fs::MetadataExt,
@@ -50,8 +51,7 @@ impl WindowFolders {
     /// If the data folder cannot be looked at.
     pub fn of(data: &Path, log_id: &[u8; 16], shared_memory: &Path) -> io::Result<Self> {
         let metadata = fs::metadata(data)?;
-        let id: String = log_id.iter().map(|byte| format!("{byte:02x}")).collect();
-        let key = format!("{id}-{:x}-{:x}", metadata.dev(), metadata.ino());
+        let key = format!("{}-{:x}-{:x}", log_id_text(log_id), metadata.dev(), metadata.ino());
         let (root, user) = (shared_memory.to_owned(), user_folder(shared_memory));
         let (shared_memory, data) = (user.join(key), data.join(LIVE_FOLDER));
         Ok(Self { root, user, shared_memory, data })

@@ -155,6 +155,12 @@ impl SegmentError {
     }
 }
 
+/// A log's id as people and names of files have it: 32 hexadecimal digits.
+#[must_use]
+pub fn log_id_text(log_id: &[u8; 16]) -> String {
+    log_id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 impl LogIdentity {
     /// The header of segment `number` into the first [`SEGMENT_HEADER_BYTES`] of `target`.
     ///
