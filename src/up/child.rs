@@ -6,11 +6,11 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 use touchline_protocol::causes::with_causes;
@@ -53,6 +53,9 @@ pub(super) fn told(status: ExitStatus) -> String {
 pub(super) fn is_for_good(status: ExitStatus) -> bool {
     status.code() == Some(i32::from(crate::NOT_AGAIN))
 }
+
+/// Starts a thread of that name.
+type StartThread<'a> = &'a mut dyn FnMut(String, Box<dyn FnOnce() + Send>) -> io::Result<()>;
 
 /// A child process and what is known of it.
 pub(super) struct Child {
@@ -97,6 +100,27 @@ impl Child {
     }
 
     pub(super) fn start(&mut self) -> Result<()> {
+        self.start_heard(&mut start_thread)
+    }
+
+    /// Who hears it comes first: a process that nobody hears would run on in the way of the next one.
+    fn start_heard(&mut self, start_thread: StartThread<'_>) -> Result<()> {
+        let (role, sender) = (self.role, self.sender.clone());
+        let hear = move |output| {
+            // A supervisor that is gone needs no notice.
+            for line in lines(output) {
+                let _heard = sender.send(Notice::Line(role, line));
+            }
+            let _heard = sender.send(Notice::Closed(role));
+        };
+        let outputs = self.reader("output", start_thread, hear)?;
+        // Not where the supervisor's own goes: whoever reads that may stand still, and the child with it.
+        let hear = move |errors| {
+            for line in lines(errors) {
+                alert!("{}", with_speaker(role, &line));
+            }
+        };
+        let errors = self.reader("errors", start_thread, hear)?;
         // This executable, also when the file at its path was replaced since. A process group of its
         // own, so that Ctrl-C reaches the supervisor alone, which ends the children in order.
         let mut process = Command::new("/proc/self/exe")
@@ -108,30 +132,33 @@ impl Child {
             .stderr(Stdio::piped())
             .spawn()
             .with_context(|| format!("cannot start the {}", self.role))?;
-        let output = process.stdout.take().context("a piped child has a standard output")?;
-        let errors = process.stderr.take().context("a piped child has a standard error")?;
+        // They are there, and each reader waits for its own.
+        let _reads = process.stdout.take().map(|stream| outputs.send(stream));
+        let _reads = process.stderr.take().map(|stream| errors.send(stream));
         self.process = Some(process);
         self.started = Instant::now();
         self.ready = false;
         self.restart_at = None;
-        let (role, sender, reads) = (self.role, self.sender.clone(), Arc::clone(&self.readers));
-        thread::Builder::new().name(format!("{role} output")).spawn(move || {
-            let _reads = reads;
-            // A supervisor that is gone needs no notice.
-            for line in lines(output) {
-                let _heard = sender.send(Notice::Line(role, line));
-            }
-            let _heard = sender.send(Notice::Closed(role));
-        })?;
-        // Not where the supervisor's own goes: whoever reads that may stand still, and the child with it.
-        let reads = Arc::clone(&self.readers);
-        thread::Builder::new().name(format!("{role} errors")).spawn(move || {
-            let _reads = reads;
-            for line in lines(errors) {
-                alert!("{}", with_speaker(role, &line));
-            }
-        })?;
         Ok(())
+    }
+
+    /// A thread that reads a stream with `hear` once it is sent one, and ends if it never is.
+    fn reader<S: Send + 'static>(
+        &self,
+        what: &str,
+        start_thread: StartThread<'_>,
+        hear: impl FnOnce(S) + Send + 'static,
+    ) -> Result<Sender<S>> {
+        let (sender, streams) = channel();
+        let reads = Arc::clone(&self.readers);
+        let read = move || {
+            let _reads = reads;
+            if let Ok(stream) = streams.recv() {
+                hear(stream);
+            }
+        };
+        start_thread(format!("{} {what}", self.role), Box::new(read))?;
+        Ok(sender)
     }
 
     /// Takes in a line that the child printed.
@@ -286,6 +313,10 @@ impl Child {
     }
 }
 
+fn start_thread(name: String, read: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+    thread::Builder::new().name(name).spawn(read).map(drop)
+}
+
 /// Lines as they come, until the stream ends; what is no text is shown as such.
 fn lines(stream: impl Read) -> impl Iterator<Item = String> {
     let lines = BufReader::new(stream).split(b'\n').map_while(Result::ok);
@@ -302,7 +333,6 @@ fn with_speaker(role: Role, line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc;
 
     #[test]
     fn of_one_that_was_killed_it_is_told_that_memory_may_be_short() {
@@ -324,6 +354,29 @@ mod tests {
         }
     }
 
+    /// As where a container gives no more threads.
+    #[test]
+    fn where_nobody_can_hear_a_process_none_runs_on_and_the_next_start_is_heard() {
+        const PATIENCE: Duration = Duration::from_secs(600);
+        for started in 0..2 {
+            let (sender, notices) = channel();
+            let mut child = Child::new(Role::Engine, vec!["--list".into()], sender);
+            let mut left = started;
+            let outcome = child.start_heard(&mut |name, read| {
+                let is_left = left > 0;
+                left -= i32::from(is_left);
+                is_left.then(|| start_thread(name, read)).ok_or(io::ErrorKind::WouldBlock)?
+            });
+            assert!(outcome.is_err());
+            assert_eq!(child.process_id(), None, "behind {started} threads");
+            child.start().unwrap();
+            while !matches!(notices.recv_timeout(PATIENCE).unwrap(), Notice::Closed(_)) {}
+            assert!(child.reap().unwrap().success());
+            drop(child);
+            assert!(notices.recv_timeout(PATIENCE).is_err(), "only the second one has ended");
+        }
+    }
+
     /// A process that runs on until a signal ends it, as one does that is still starting.
     fn begin(child: &mut Child) {
         child.process = Some(Command::new("sleep").arg("1000").spawn().unwrap());
@@ -334,7 +387,7 @@ mod tests {
     fn an_engine_that_died_and_is_not_back_has_not_ended_well() {
         const LIMIT: Duration = Duration::from_secs(600);
         for (role, is_well) in [(Role::Engine, false), (Role::Adapter, true)] {
-            let mut child = Child::new(role, Vec::new(), mpsc::channel().0);
+            let mut child = Child::new(role, Vec::new(), channel().0);
             assert!(child.end(LIMIT).unwrap(), "none was started");
             begin(&mut child);
             assert!(child.end(LIMIT).unwrap(), "a first start may be repeated");
