@@ -3,10 +3,10 @@
 //! asked by the duty thread for every command. Who kills an engine finds some command in the middle, too, and that
 //! is nobody's fault.
 //!
-//! A sender is a session together with the key that its command named: of the adapter, which sends for everybody, it
-//! is one key that is refused. A client of one adapter is that of each: its key is refused over all of them, so that
-//! each does not end an engine of its own. A sender is let back when an operator has moved the file away, at the next
-//! start.
+//! A sender is the key that its command named, whichever session sends it: whoever has a key may log on by it under
+//! many names, and over REST it comes by any adapter, so that each would end an engine of its own. Of a command that
+//! named none it is the session, and of an adapter's every adapter: they serve the same clients. A sender is let back
+//! when an operator has moved the file away, at the next start.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use bytemuck::allocation::pod_collect_to_vec;
 use touchline_protocol::log::frame::MAX_COMMAND_BYTES;
 use touchline_protocol::message::command::CommandHeader;
-use touchline_protocol::message::decode;
+use touchline_protocol::message::decode::{self, Command};
 use touchline_protocol::regular_file;
 use touchline_protocol::units::{KeyId, SessionId};
 
@@ -25,10 +25,19 @@ use crate::recovery::{FATAL, POISON_FOLDER};
 /// Senders that are refused at the most: all are looked at for each command.
 const SENDERS_MAX: usize = 64;
 
+/// Whose commands are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sender {
+    /// Whoever names this key.
+    Key(KeyId),
+    /// This session, where it names no key.
+    Session(SessionId),
+}
+
 /// The senders that are refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quarantine {
-    senders: Vec<(SessionId, KeyId)>,
+    senders: Vec<Sender>,
 }
 
 impl Quarantine {
@@ -49,12 +58,9 @@ impl Quarantine {
             }
         };
         for path in paths {
-            let told = match sender(&path) {
+            let told = match quarantine.refuse_sender(&path) {
+                Ok(told) => told,
                 Err(why) => format!("nobody is refused for it: {why}"),
-                Ok((SessionId::ENGINE, _)) => {
-                    "it was the engine's own, and nobody is refused for it".to_owned()
-                }
-                Ok(sender) => quarantine.add(sender),
             };
             lines.push(format!(
                 "engine: an engine has panicked of a command, {}: {told}",
@@ -64,20 +70,41 @@ impl Quarantine {
         (quarantine, lines)
     }
 
-    fn add(&mut self, sender: (SessionId, KeyId)) -> String {
-        let (session, key) = sender;
+    /// Refuses the sender of the command in a file from now on; gives what the operator is told.
+    fn refuse_sender(&mut self, path: &Path) -> Result<String, String> {
+        let words = words(path).map_err(|error| error.to_string())?;
+        let command =
+            decode::command(bytemuck::cast_slice(&words)).map_err(|error| error.to_string())?;
+        Ok(self.refuse(&command))
+    }
+
+    fn refuse(&mut self, command: &Command<'_>) -> String {
+        let header = command.header();
+        match (header.key_id, header.session) {
+            (KeyId(0), SessionId::ENGINE) => {
+                "it was the engine's own, and nobody is refused for it".to_owned()
+            }
+            (KeyId(0), session) => self.add(Sender::Session(session)),
+            (key, _) => self.add(Sender::Key(key)),
+        }
+    }
+
+    fn add(&mut self, sender: Sender) -> String {
+        let whose = match sender {
+            Sender::Key(key) => format!("commands that name key {key}"),
+            Sender::Session(session) => format!(
+                "commands of session {session} that name no key (if that is an adapter, of every adapter)"
+            ),
+        };
         if !self.senders.contains(&sender) {
             if self.senders.len() == SENDERS_MAX {
                 return format!(
-                    "its sender, session {session} by key {key}, is not refused, because {SENDERS_MAX} others are"
+                    "{whose} are not refused, because those of {SENDERS_MAX} other senders are"
                 );
             }
             self.senders.push(sender);
         }
-        format!(
-            "commands of its sender, session {session} by key {key} (if that is an adapter, of every adapter by that \
-             key), are refused until this file is moved away and the engine started again"
-        )
+        format!("{whose} are refused until this file is moved away and the engine started again")
     }
 
     /// True if the command with this header is to be refused. `is_adapter` tells of a session whether its role is that
@@ -85,9 +112,13 @@ impl Quarantine {
     #[inline]
     #[must_use]
     pub fn holds(&self, header: &CommandHeader, is_adapter: impl Fn(SessionId) -> bool) -> bool {
-        self.senders.iter().any(|&(session, key)| {
-            key == header.key_id
-                && (session == header.session || is_adapter(session) && is_adapter(header.session))
+        self.senders.iter().any(|&sender| match sender {
+            Sender::Key(key) => key == header.key_id,
+            Sender::Session(session) => {
+                header.key_id == KeyId(0)
+                    && (session == header.session
+                        || is_adapter(session) && is_adapter(header.session))
+            }
         })
     }
 }
@@ -110,25 +141,19 @@ fn incarnation(path: &Path) -> Option<u32> {
     path.file_stem()?.to_str()?.split_once('-')?.0.parse().ok()
 }
 
-/// Who sent the command in a file.
-fn sender(path: &Path) -> Result<(SessionId, KeyId), String> {
+/// The whole words of a file, of which no more is read than a command has.
+fn words(path: &Path) -> io::Result<Vec<u64>> {
     let mut bytes = Vec::new();
     // Somebody may have put anything there.
-    regular_file::open(path)
-        .and_then(|file| file.take(MAX_COMMAND_BYTES as u64 + 1).read_to_end(&mut bytes))
-        .map_err(|error| error.to_string())?;
+    regular_file::open(path)?.take(MAX_COMMAND_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     let whole = bytes.len() / 8 * 8;
-    let words: Vec<u64> = pod_collect_to_vec(&bytes[..whole]);
-    let command =
-        decode::command(bytemuck::cast_slice(&words)).map_err(|error| error.to_string())?;
-    let header = command.header();
-    Ok((header.session, header.key_id))
+    Ok(pod_collect_to_vec(&bytes[..whole]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use touchline_protocol::message::command::{CancelOrder, NewOrder};
+    use touchline_protocol::message::command::{CancelOrder, NewOrder, PutRecord};
 
     fn header(session: u32, key: u64) -> CommandHeader {
         CommandHeader { session: SessionId(session), key_id: KeyId(key), ..Default::default() }
@@ -145,29 +170,51 @@ mod tests {
         fs::write(folder.join("2-4096.fatal"), bytemuck::bytes_of(&order)).unwrap();
         fs::write(folder.join("3-4096.fatal"), bytemuck::bytes_of(&order)).unwrap();
         fs::write(folder.join("4-8192.fatal"), bytemuck::bytes_of(&cancel)).unwrap();
+        let again = NewOrder { command: header(9, 5), ..Default::default() };
+        fs::write(folder.join("5-4096.fatal"), bytemuck::bytes_of(&again)).unwrap();
+        let keyless = PutRecord { command: header(4, 0), ..Default::default() };
+        fs::write(folder.join("7-4096.fatal"), bytemuck::bytes_of(&keyless)).unwrap();
         fs::write(folder.join("10-8192.fatal"), "no command").unwrap();
-        let other = NewOrder { command: header(7, 5), ..Default::default() };
+        let other = NewOrder { command: header(7, 6), ..Default::default() };
         fs::write(folder.join("6-4096.bin"), bytemuck::bytes_of(&other)).unwrap();
         let (quarantine, lines) = Quarantine::read(data.path());
-        assert_eq!(quarantine.senders, [(SessionId(3), KeyId(5))]);
+        assert_eq!(quarantine.senders, [Sender::Session(SessionId(4)), Sender::Key(KeyId(5))]);
         let holds = |session, key, adapters: &[u32]| {
             quarantine.holds(&header(session, key), |session| adapters.contains(&session.0))
         };
-        for (refused, session, key) in [(true, 3, 5), (false, 3, 6), (false, 7, 5), (false, 0, 0)] {
-            for adapters in [&[][..], &[3], &[7]] {
+        let expected = [
+            (true, 3, 5),
+            (true, 7, 5),
+            (true, 9, 5),
+            (true, 4, 0),
+            (false, 3, 6),
+            (false, 7, 6),
+            (false, 4, 6),
+            (false, 3, 0),
+            (false, 7, 0),
+            (false, 0, 0),
+        ];
+        for (refused, session, key) in expected {
+            for adapters in [&[][..], &[3], &[4], &[3, 7]] {
                 assert_eq!(holds(session, key, adapters), refused, "{session} {key} {adapters:?}");
             }
         }
-        assert!(holds(7, 5, &[3, 7]), "another adapter has the same clients");
-        assert!(!holds(7, 6, &[3, 7]));
-        assert_eq!(lines.len(), 4, "{lines:?}");
-        for (line, told) in
-            lines.iter().zip(["nobody", "own", "session 3 by key 5", "session 3 by key 5"])
-        {
+        assert!(holds(7, 0, &[4, 7]), "another adapter has the same clients");
+        assert!(!holds(7, 6, &[4, 7]) && !holds(0, 0, &[4, 7]));
+        assert_eq!(lines.len(), 6, "{lines:?}");
+        let whose = [
+            "nobody is refused",
+            "commands of session 4 that name no key",
+            "commands that name key 5",
+            "the engine's own, and nobody is refused",
+            "commands that name key 5",
+            "commands that name key 5",
+        ];
+        for (line, told) in lines.iter().zip(whose) {
             assert!(line.contains(told), "{line}");
         }
         assert!(
-            lines[0].contains("10-8192.fatal") && lines[3].contains("2-4096.fatal"),
+            lines[0].contains("10-8192.fatal") && lines[5].contains("2-4096.fatal"),
             "{lines:?}"
         );
     }
@@ -175,11 +222,16 @@ mod tests {
     #[test]
     fn there_is_a_most_that_is_looked_at_for_each_command() {
         let mut quarantine = Quarantine::default();
-        for session in 1..=SENDERS_MAX as u32 + 1 {
-            let told = quarantine.add((SessionId(session), KeyId(1)));
-            assert_eq!(told.contains("is not refused"), session > SENDERS_MAX as u32, "{told}");
+        for key in 1..=SENDERS_MAX as u64 + 1 {
+            // Under however many sessions it has come.
+            for session in [1, 2] {
+                let order = NewOrder { command: header(session, key), ..Default::default() };
+                let told = quarantine.refuse(&Command::NewOrder(&order));
+                assert_eq!(told.contains("are not refused"), key > SENDERS_MAX as u64, "{told}");
+            }
         }
         assert_eq!(quarantine.senders.len(), SENDERS_MAX);
-        assert!(quarantine.add((SessionId(1), KeyId(1))).contains("are refused until"));
+        let order = NewOrder { command: header(3, 1), ..Default::default() };
+        assert!(quarantine.refuse(&Command::NewOrder(&order)).contains("are refused until"));
     }
 }

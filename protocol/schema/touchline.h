@@ -193,7 +193,7 @@ enum touchline_reject_reason {
     TOUCHLINE_REJECT_REASON_RECORD_VERSION = 61, /* A record has another version than the command names; `detail` is the one that it has. A put of version 0 that meets a record of its id is rejected so. */
     TOUCHLINE_REJECT_REASON_UNIQUE_KEY_TAKEN = 62, /* Another record of the kind has this unique key. */
     TOUCHLINE_REJECT_REASON_RECORD_IN_USE = 63, /* The record owns others; `detail` is how many. */
-    TOUCHLINE_REJECT_REASON_QUARANTINED = 64, /* An engine has panicked of a command of this session by this key: refused, until an operator lets it back. */
+    TOUCHLINE_REJECT_REASON_QUARANTINED = 64, /* An engine has panicked of a command that named this key, or of one of this session's that named none: refused, until an operator lets it back. */
 };
 
 /* Why a handshake was refused. */

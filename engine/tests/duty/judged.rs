@@ -7,7 +7,7 @@ use super::venue::{Venue, deposit};
 use std::fs;
 use touchline_engine::quarantine::Quarantine;
 use touchline_protocol::message::MessageHeader;
-use touchline_protocol::message::command::{CommandHeader, NewOrder, RevokeKey};
+use touchline_protocol::message::command::{CommandHeader, Deposit, NewOrder, RevokeKey};
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{Lane, RejectReason, Role, Side};
 use touchline_protocol::message::event::{Envelope, Rejected};
@@ -217,20 +217,21 @@ fn a_command_with_a_last_time_is_judged_by_the_time_at_which_it_is_taken() {
     assert_eq!(told, [first, second, third, fourth, fifth]);
 }
 
-/// A client whose order has ended an engine by one adapter may send it again by another.
+/// A client whose order has ended an engine may send it again by another session or another adapter.
 #[test]
-fn a_key_that_is_refused_over_one_adapter_is_refused_over_each_and_nowhere_else() {
+fn a_key_that_is_refused_is_refused_whichever_session_names_it_and_no_other_key_is() {
     let mut venue = Venue::new("", "");
-    let mut trader = venue.trader("trader", 1);
     let mut adapters = ["one", "two"]
         .map(|name| venue.try_open(name, (Role::Adapter, Lane::Hot, 0), 1024).unwrap());
+    let mut own = ["trader", "again"].map(|name| venue.trader(name, 1));
+    let mut other = venue.trader("trader", 2);
     let of_key = |client: &Client, sequence, key| {
         order(CommandHeader { key_id: KeyId(key), ..client.header(sequence) })
     };
     let data = tempfile::tempdir().unwrap();
     let folder = data.path().join("poison");
     fs::create_dir(&folder).unwrap();
-    let deadly = of_key(&adapters[0], 1, 1);
+    let deadly = order(own[0].header(1));
     fs::write(folder.join("1-4096.fatal"), bytemuck::bytes_of(&deadly)).unwrap();
     venue.duty.refuse(Quarantine::read(data.path()).0);
     for adapter in &mut adapters {
@@ -240,7 +241,36 @@ fn a_key_that_is_refused_over_one_adapter_is_refused_over_each_and_nowhere_else(
             assert_eq!(adapter.read().last().unwrap().reason(), reason, "key {key}");
         }
     }
-    trader.send(limit(0, Side::Buy, 1, 1));
+    for client in &mut own {
+        let message = order(client.header(1));
+        let (_, rejected) = rejected(&mut venue, client, bytemuck::bytes_of(&message));
+        assert_eq!(rejected.reason, RejectReason::Quarantined.to_wire());
+    }
+    other.send(limit(0, Side::Buy, 1, 1));
     venue.settle();
-    assert_eq!(trader.read().last().unwrap().reason(), None, "its own session");
+    assert_eq!(other.read().last().unwrap().reason(), None, "another key");
+}
+
+/// What names no key may come again by another adapter, which serves the same clients, and by no other session.
+#[test]
+fn a_session_that_is_refused_without_a_key_is_refused_over_each_adapter_if_it_is_one() {
+    for (is_adapter, sent_by) in [(true, [true, true, false]), (false, [false, false, true])] {
+        let mut venue = Venue::new("", "");
+        let roles = [("one", Role::Adapter), ("two", Role::Adapter), ("operator", Role::Admin)];
+        let mut clients = roles.map(|(name, role)| venue.cold(name, role));
+        let keyless = |client: &Client| Deposit { command: client.header(1), ..deposit() };
+        let data = tempfile::tempdir().unwrap();
+        let folder = data.path().join("poison");
+        fs::create_dir(&folder).unwrap();
+        let deadly = keyless(&clients[if is_adapter { 0 } else { 2 }]);
+        fs::write(folder.join("1-4096.fatal"), bytemuck::bytes_of(&deadly)).unwrap();
+        venue.duty.refuse(Quarantine::read(data.path()).0);
+        for (client, is_refused) in clients.iter_mut().zip(sent_by) {
+            client.push(bytemuck::bytes_of(&keyless(client)));
+            venue.settle();
+            let reason = client.read().last().unwrap().reason();
+            let quarantined = reason == Some(RejectReason::Quarantined);
+            assert_eq!(quarantined, is_refused, "{is_adapter} {reason:?}");
+        }
+    }
 }

@@ -382,7 +382,8 @@ wire_enum! {
         UniqueKeyTaken = 62,
         /// The record owns others; `detail` is how many.
         RecordInUse = 63,
-        /// An engine has panicked of a command of this session by this key: refused, until an operator lets it back.
+        /// An engine has panicked of a command that named this key, or of one of this session's that named none:
+        /// refused, until an operator lets it back.
         Quarantined = 64,
     }
 }
