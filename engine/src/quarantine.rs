@@ -1,12 +1,13 @@
 //! Whose commands are refused because an engine has panicked of one: sent again, as a client may, it would end the
 //! next one too, and so on for ever. Read by the engine's start from what recoveries have set aside in `poison/`;
-//! asked by the duty thread for every command. Who kills an engine finds some command in the middle, too, and that
+//! asked by the duty thread for every command and every logon. Who kills an engine finds some command in the middle, too, and that
 //! is nobody's fault.
 //!
 //! A sender is the key that its command named, whichever session sends it: whoever has a key may log on by it under
 //! many names, and over REST it comes by any adapter, so that each would end an engine of its own. Of a command that
 //! named none it is the session, and of an adapter's every adapter: they serve the same clients. A sender is let back
-//! when an operator has moved the file away, at the next start.
+//! when an operator has moved the file away, at the next start. A logon is the engine's own command and names the key
+//! of whom it is for: whose logon has ended an engine is refused as others are, and who is refused does not log on.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -91,7 +92,7 @@ impl Quarantine {
 
     fn add(&mut self, sender: Sender) -> String {
         let whose = match sender {
-            Sender::Key(key) => format!("commands that name key {key}"),
+            Sender::Key(key) => format!("commands that name key {key}, its logons too,"),
             Sender::Session(session) => format!(
                 "commands of session {session} that name no key (if that is an adapter, of every adapter)"
             ),

@@ -21,7 +21,7 @@ use touchline_protocol::message::handshake::RefusalReason;
 use touchline_protocol::units::{KeyId, Position};
 
 /// Why the core does not let a session in.
-fn rejected(wishes: &ClientOptions) -> Option<RejectReason> {
+pub(crate) fn rejected(wishes: &ClientOptions) -> Option<RejectReason> {
     match Member::open(wishes).err() {
         Some(ConnectError::Refused { reason: Some(RefusalReason::Rejected), reject }) => reject,
         None => None,

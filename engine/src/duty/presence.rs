@@ -123,6 +123,10 @@ impl Duty {
     }
 
     fn log_own(&mut self, logon: &Logon) -> Result<(SessionStarted, Position), Reject> {
+        // Without a key it is of the engine's own session alone, which is refused nothing: nobody's role matters.
+        if self.clients.quarantine.holds(&logon.command, |_| false) {
+            return Err(RejectReason::Quarantined.into());
+        }
         let command = Command::Logon(logon);
         let position = transact(&mut self.venue(), command.bytes(), &command, |_| {})
             .map_err(|refusal| match refusal {

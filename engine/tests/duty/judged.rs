@@ -7,7 +7,7 @@ use super::venue::{Venue, deposit};
 use std::fs;
 use touchline_engine::quarantine::Quarantine;
 use touchline_protocol::message::MessageHeader;
-use touchline_protocol::message::command::{CommandHeader, Deposit, NewOrder, RevokeKey};
+use touchline_protocol::message::command::{CommandHeader, Deposit, Logon, NewOrder, RevokeKey};
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{Lane, RejectReason, Role, Side};
 use touchline_protocol::message::event::{Envelope, Rejected};
@@ -273,4 +273,33 @@ fn a_session_that_is_refused_without_a_key_is_refused_over_each_adapter_if_it_is
             assert_eq!(quarantined, is_refused, "{is_adapter} {reason:?}");
         }
     }
+}
+
+/// A logon is the engine's own command, and names the key of whom it is for.
+#[test]
+fn a_key_that_is_refused_is_not_logged_on_and_what_names_no_key_is() {
+    let mut venue = Venue::new("", "");
+    let data = tempfile::tempdir().unwrap();
+    let folder = data.path().join("poison");
+    fs::create_dir(&folder).unwrap();
+    let logon = |key| {
+        let command = CommandHeader { key_id: KeyId(key), ..Default::default() };
+        Logon { command, ..Default::default() }
+    };
+    fs::write(folder.join("1-4096.fatal"), bytemuck::bytes_of(&logon(1))).unwrap();
+    fs::write(folder.join("2-4096.fatal"), bytemuck::bytes_of(&logon(0))).unwrap();
+    venue.duty.refuse(Quarantine::read(data.path()).0);
+    let before = (venue.duty.core().state_hash(), venue.control.appended());
+    for (name, role) in [("one", Role::Trader), ("two", Role::Trader), ("three", Role::ReadOnly)] {
+        let refused = venue.try_open(name, (role, Lane::Hot, 1), 1024).err();
+        assert_eq!(refused, Some(RejectReason::Quarantined), "{name}");
+    }
+    let after = (venue.duty.core().state_hash(), venue.control.appended());
+    assert_eq!(after, before, "a refused logon changed something");
+    venue.trader("one", 2);
+    venue.cold("operator", Role::Admin);
+    let mut adapter = venue.try_open("adapter", (Role::Adapter, Lane::Hot, 0), 1024).unwrap();
+    let message = order(CommandHeader { key_id: KeyId(1), ..adapter.header(1) });
+    let (_, rejected) = rejected(&mut venue, &mut adapter, bytemuck::bytes_of(&message));
+    assert_eq!(rejected.reason, RejectReason::Quarantined.to_wire());
 }

@@ -408,7 +408,8 @@ wire_enum! {
         /// The core rejected the logon: see `reject_reason`. `CapacityReached`: the name is new and its key has 32
         /// already, or all keys have `limits.sessions`, which no waiting mends; or there is no room now for what the
         /// end of the older connection is to cancel. `RateExceeded`: the key logs on more often than
-        /// `engine.commands_per_second` has it: try again behind a pause.
+        /// `engine.commands_per_second` has it: try again behind a pause. `Quarantined`: an engine has panicked of a
+        /// command of the key, which no waiting mends.
         Rejected = 7,
         /// The engine cannot read what the client saw last in its log, or has not come to decide about the client
         /// in time: try again. It is not logged on later either.

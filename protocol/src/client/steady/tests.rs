@@ -102,6 +102,7 @@ fn a_logon_that_finds_no_room_now_is_tried_again() {
         (RejectReason::CapacityReached, true),
         (RejectReason::RateExceeded, true),
         (RejectReason::UnknownKey, false),
+        (RejectReason::Quarantined, false),
     ] {
         let refused = Refused {
             reason: RefusalReason::Rejected as u16,
