@@ -242,7 +242,7 @@ fn start(options: &EngineOptions, log: Log, venue: Venue, links: Links) -> Resul
         stop: Arc::clone(&stop),
         settings: options.config.engine.clone(),
     });
-    let (quarantine, lines) = Quarantine::read(&options.data);
+    let (quarantine, lines) = Quarantine::read(&options.data, duty.core().pending_head());
     lines.iter().for_each(|line| alert!("{line}"));
     duty.refuse(quarantine);
     let definition = (!defined.is_whole).then_some((genesis, defined));

@@ -8,6 +8,8 @@
 //! named none it is the session, and of an adapter's every adapter: they serve the same clients. A sender is let back
 //! when an operator has moved the file away, at the next start. A logon is the engine's own command and names the key
 //! of whom it is for: whose logon has ended an engine is refused as others are, and who is refused does not log on.
+//! Pending work is nobody's any more: it is part of the venue's state, and goes on with every engine until a build gets
+//! past it.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -15,6 +17,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use bytemuck::allocation::pod_collect_to_vec;
+use touchline_core::PendingHead;
 use touchline_protocol::log::frame::MAX_COMMAND_BYTES;
 use touchline_protocol::message::command::CommandHeader;
 use touchline_protocol::message::decode::{self, Command};
@@ -43,9 +46,9 @@ pub struct Quarantine {
 
 impl Quarantine {
     /// The senders of all commands that are set aside in the data folder `data`, and a line for the operator about
-    /// each: whose commands are refused, or why nobody's are.
+    /// each: whose commands are refused, or why nobody's are. `pending` is the work that this engine is to go on with.
     #[must_use]
-    pub fn read(data: &Path) -> (Self, Vec<String>) {
+    pub fn read(data: &Path, pending: Option<PendingHead>) -> (Self, Vec<String>) {
         let (mut quarantine, mut lines) = (Self::default(), Vec::new());
         let folder = data.join(POISON_FOLDER);
         let paths = match list(&folder) {
@@ -59,7 +62,7 @@ impl Quarantine {
             }
         };
         for path in paths {
-            let told = match quarantine.refuse_sender(&path) {
+            let told = match quarantine.refuse_sender(&path, pending) {
                 Ok(told) => told,
                 Err(why) => format!("nobody is refused for it: {why}"),
             };
@@ -72,11 +75,18 @@ impl Quarantine {
     }
 
     /// Refuses the sender of the command in a file from now on; gives what the operator is told.
-    fn refuse_sender(&mut self, path: &Path) -> Result<String, String> {
+    fn refuse_sender(
+        &mut self,
+        path: &Path,
+        pending: Option<PendingHead>,
+    ) -> Result<String, String> {
         let words = words(path).map_err(|error| error.to_string())?;
         let command =
             decode::command(bytemuck::cast_slice(&words)).map_err(|error| error.to_string())?;
-        Ok(self.refuse(&command))
+        Ok(match command {
+            Command::RunPending(_) => told_of_continuation(pending),
+            command => self.refuse(&command),
+        })
     }
 
     fn refuse(&mut self, command: &Command<'_>) -> String {
@@ -124,6 +134,24 @@ impl Quarantine {
     }
 }
 
+/// What the operator is told of a command that went on with pending work.
+fn told_of_continuation(pending: Option<PendingHead>) -> String {
+    let what = "it went on with work that a command accepted before had left, and nobody can be refused for it";
+    match pending {
+        None => format!("{what}: no work is pending any more"),
+        Some(PendingHead { session, sequence, .. }) => {
+            let whose = match session {
+                SessionId::ENGINE => String::new(),
+                session => format!(", of command {sequence} of session {session}"),
+            };
+            format!(
+                "{what}: work is pending still{whose}, and this engine will most probably end of it again. Nothing in \
+                 the log is lost; a corrected build is what is needed"
+            )
+        }
+    }
+}
+
 /// The files of a folder by their names; none where there is none.
 fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
@@ -154,7 +182,8 @@ fn words(path: &Path) -> io::Result<Vec<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use touchline_protocol::message::command::{CancelOrder, NewOrder, PutRecord};
+    use touchline_protocol::message::command::{CancelOrder, NewOrder, PutRecord, RunPending};
+    use touchline_protocol::units::{Epoch, Sequence, SymbolId};
 
     fn header(session: u32, key: u64) -> CommandHeader {
         CommandHeader { session: SessionId(session), key_id: KeyId(key), ..Default::default() }
@@ -163,7 +192,7 @@ mod tests {
     #[test]
     fn who_sent_what_ended_an_engine_is_refused_and_nobody_else() {
         let data = tempfile::tempdir().unwrap();
-        assert_eq!(Quarantine::read(data.path()), (Quarantine::default(), Vec::new()));
+        assert_eq!(Quarantine::read(data.path(), None), (Quarantine::default(), Vec::new()));
         let folder = data.path().join(POISON_FOLDER);
         fs::create_dir(&folder).unwrap();
         let order = NewOrder { command: header(3, 5), ..Default::default() };
@@ -178,7 +207,7 @@ mod tests {
         fs::write(folder.join("10-8192.fatal"), "no command").unwrap();
         let other = NewOrder { command: header(7, 6), ..Default::default() };
         fs::write(folder.join("6-4096.bin"), bytemuck::bytes_of(&other)).unwrap();
-        let (quarantine, lines) = Quarantine::read(data.path());
+        let (quarantine, lines) = Quarantine::read(data.path(), None);
         assert_eq!(quarantine.senders, [Sender::Session(SessionId(4)), Sender::Key(KeyId(5))]);
         let holds = |session, key, adapters: &[u32]| {
             quarantine.holds(&header(session, key), |session| adapters.contains(&session.0))
@@ -218,6 +247,33 @@ mod tests {
             lines[0].contains("10-8192.fatal") && lines[5].contains("2-4096.fatal"),
             "{lines:?}"
         );
+    }
+
+    #[test]
+    fn nobody_is_refused_for_pending_work_and_what_becomes_of_it_is_told() {
+        let data = tempfile::tempdir().unwrap();
+        let folder = data.path().join(POISON_FOLDER);
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("2-4096.fatal"), bytemuck::bytes_of(&RunPending::default())).unwrap();
+        let head = |session, sequence| PendingHead {
+            symbol: SymbolId(0),
+            session: SessionId(session),
+            epoch: Epoch(1),
+            correlation: 0,
+            sequence: Sequence(sequence),
+        };
+        let again = "this engine will most probably end of it again. Nothing in the log is lost; a corrected build";
+        for (pending, told) in [
+            (None, "no work is pending any more"),
+            (Some(head(0, 0)), &format!("pending still, and {again}")[..]),
+            (Some(head(3, 17)), &format!("pending still, of command 17 of session 3, and {again}")),
+        ] {
+            let (quarantine, lines) = Quarantine::read(data.path(), pending);
+            assert_eq!(quarantine, Quarantine::default());
+            assert_eq!(lines.len(), 1, "{lines:?}");
+            assert!(lines[0].contains("nobody can be refused for it"), "{lines:?}");
+            assert!(lines[0].contains(told), "{lines:?}");
+        }
     }
 
     #[test]

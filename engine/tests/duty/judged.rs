@@ -233,7 +233,7 @@ fn a_key_that_is_refused_is_refused_whichever_session_names_it_and_no_other_key_
     fs::create_dir(&folder).unwrap();
     let deadly = order(own[0].header(1));
     fs::write(folder.join("1-4096.fatal"), bytemuck::bytes_of(&deadly)).unwrap();
-    venue.duty.refuse(Quarantine::read(data.path()).0);
+    venue.duty.refuse(Quarantine::read(data.path(), None).0);
     for adapter in &mut adapters {
         for (sequence, key, reason) in [(1, 1, Some(RejectReason::Quarantined)), (2, 2, None)] {
             adapter.push(bytemuck::bytes_of(&of_key(adapter, sequence, key)));
@@ -264,7 +264,7 @@ fn a_session_that_is_refused_without_a_key_is_refused_over_each_adapter_if_it_is
         fs::create_dir(&folder).unwrap();
         let deadly = keyless(&clients[if is_adapter { 0 } else { 2 }]);
         fs::write(folder.join("1-4096.fatal"), bytemuck::bytes_of(&deadly)).unwrap();
-        venue.duty.refuse(Quarantine::read(data.path()).0);
+        venue.duty.refuse(Quarantine::read(data.path(), None).0);
         for (client, is_refused) in clients.iter_mut().zip(sent_by) {
             client.push(bytemuck::bytes_of(&keyless(client)));
             venue.settle();
@@ -288,7 +288,7 @@ fn a_key_that_is_refused_is_not_logged_on_and_what_names_no_key_is() {
     };
     fs::write(folder.join("1-4096.fatal"), bytemuck::bytes_of(&logon(1))).unwrap();
     fs::write(folder.join("2-4096.fatal"), bytemuck::bytes_of(&logon(0))).unwrap();
-    venue.duty.refuse(Quarantine::read(data.path()).0);
+    venue.duty.refuse(Quarantine::read(data.path(), None).0);
     let before = (venue.duty.core().state_hash(), venue.control.appended());
     for (name, role) in [("one", Role::Trader), ("two", Role::Trader), ("three", Role::ReadOnly)] {
         let refused = venue.try_open(name, (role, Lane::Hot, 1), 1024).err();
