@@ -1,7 +1,7 @@
-//! Whose commands are refused because an engine has panicked of one: sent again, as a client may, it would end the
-//! next one too, and so on for ever. Read by the engine's start from what recoveries have set aside in `poison/`;
-//! asked by the duty thread for every command and every logon. Who kills an engine finds some command in the middle, too, and that
-//! is nobody's fault.
+//! Whose commands are refused because an engine has panicked of one: sent again, as a client may, it would end the next
+//! one too, and so on for ever. Read by the engine's start from what recoveries have set aside in `poison/`; asked by
+//! the duty thread for every command and every logon. Who kills an engine finds some command in the middle, too, and
+//! that is nobody's fault.
 //!
 //! A sender is the key that its command named, whichever session sends it: whoever has a key may log on by it under
 //! many names, and over REST it comes by any adapter, so that each would end an engine of its own. Of a command that
