@@ -75,6 +75,8 @@ pub trait Traffic: Debug + Clone + Eq + Send + Sync + 'static {
 /// The engine's decision on a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision<T: Traffic = Orders> {
+    /// Which connection it came over: a later one has a higher number, and may be another engine's.
+    pub connection: u64,
     /// Position behind the transaction in the log; for a reject behind the one before.
     pub position: Position,
     /// Time of the transaction, ns since the epoch.

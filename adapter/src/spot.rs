@@ -10,6 +10,7 @@ mod cancel;
 mod document;
 mod exchange;
 mod forms;
+mod fresh;
 mod ids;
 mod information;
 mod intake;
@@ -44,6 +45,7 @@ use crate::route::{Route, Weight, not_found, wrong_method};
 use crate::views::Views;
 pub use document::document;
 use exchange::Exchange;
+use fresh::Fresh;
 use information::Information;
 use long::Readers;
 use routes::Handler;
@@ -85,6 +87,7 @@ struct Shared {
     engine: Arc<dyn Submit>,
     keys: KeyRing,
     limits: Arc<Limits>,
+    fresh: Fresh,
     streams: Streams,
     /// Who is being sent long lists.
     readers: Arc<Readers>,
@@ -110,6 +113,7 @@ impl Spot {
             engine,
             keys: KeyRing::new(keys),
             limits,
+            fresh: Fresh::default(),
             streams: Streams::default(),
             readers: long::readers(),
             information: Information::default(),

@@ -230,7 +230,13 @@ fn delete(views: &Views, id: RecordId, owner: RecordId) {
 
 fn decided(position: u64, terminal: RecordTerminal) -> Outcome<Records> {
     let time_ns = NOW_MS * 1_000_000;
-    Outcome::from(Decision { position: Position(position), time_ns, told: (), terminal })
+    Outcome::from(Decision {
+        connection: 1,
+        position: Position(position),
+        time_ns,
+        told: (),
+        terminal,
+    })
 }
 
 fn rejected(reason: RejectReason) -> Outcome<Records> {

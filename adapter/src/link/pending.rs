@@ -54,6 +54,8 @@ struct Table<T: Traffic> {
     /// By numbers that are given out here: nobody can aim them at a hash.
     commands: FxHashMap<u64, Command<T>>,
     last: u64,
+    /// How often what was sent before has been given up: more often over a later connection.
+    connection: u64,
 }
 
 /// The pending commands.
@@ -74,7 +76,7 @@ impl<T: Traffic> Default for Pending<T> {
         let before =
             Command { deadline: Instant::now(), whose: None, told, done: None, ended: Vec::new() };
         let commands = iter::once((BEFORE, before)).collect();
-        let table = Mutex::new(Table { commands, last: BEFORE });
+        let table = Mutex::new(Table { commands, last: BEFORE, connection: 0 });
         Self { table, ahead_ns: AtomicU64::new(0), lost: OnceLock::new() }
     }
 }
@@ -157,8 +159,13 @@ impl<T: Traffic> Pending<T> {
         let Some(terminal) = event.ok().and_then(T::terminal) else {
             return self.end_in_doubt(correlation);
         };
-        let Some(mut command) = self.table().commands.remove(&correlation) else { return };
+        let (mut command, connection) = {
+            let mut table = self.table();
+            let Some(command) = table.commands.remove(&correlation) else { return };
+            (command, table.connection)
+        };
         let decision = Decision {
+            connection,
             position: reply.envelope.position,
             time_ns: reply.envelope.time_ns,
             told: std::mem::take(&mut command.told),
@@ -208,7 +215,11 @@ impl<T: Traffic> Pending<T> {
         self.ahead_ns.store(0, Ordering::Relaxed);
         self.tell_lost();
         self.doubt();
-        let lost = std::mem::take(&mut self.table().commands);
+        let lost = {
+            let mut table = self.table();
+            table.connection += 1;
+            std::mem::take(&mut table.commands)
+        };
         for command in lost.into_values() {
             tell(command.ended, has_ended);
         }

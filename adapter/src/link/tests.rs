@@ -46,7 +46,13 @@ fn a_decision_comes_with_its_own_fills() {
     engine.reply(two, ENVELOPE_TERMINAL, Event::Rejected(&rejected));
     let decided = |trades, terminal| {
         let told = Told { trades, ..Told::default() };
-        Outcome::from(Decision { position: Position(640), time_ns: 77, told, terminal })
+        Outcome::from(Decision {
+            connection: 1,
+            position: Position(640),
+            time_ns: 77,
+            told,
+            terminal,
+        })
     };
     assert_eq!(
         first.recv_timeout(PATIENCE).unwrap(),
@@ -120,8 +126,30 @@ fn a_decision_on_a_cancel_comes_with_what_was_ended() {
     engine.reply(correlation, ENVELOPE_TERMINAL, Event::MassCanceled(&all));
     let told = Told { canceled: vec![order], lists: vec![list], ..Told::default() };
     let terminal = Terminal::CanceledAll(all);
-    let decision = Decision { position: Position(640), time_ns: 77, told, terminal };
+    let decision = Decision { connection: 1, position: Position(640), time_ns: 77, told, terminal };
     assert_eq!(outcome.recv_timeout(PATIENCE).unwrap(), Outcome::from(decision));
+}
+
+/// The next connection may be another engine's, which may call other orders by the same numbers.
+#[test]
+fn a_decision_tells_the_connections_apart() {
+    let site = Site::start();
+    let connections = [(); 2].map(|()| {
+        let engine = site.connect(None);
+        let decided = [(); 2].map(|()| {
+            let outcome = site.place(far());
+            engine.reject_at(engine.correlation(), 0);
+            match outcome.recv_timeout(PATIENCE).unwrap() {
+                Outcome::Decided(decision) => decision.connection,
+                other => panic!("{other:?}"),
+            }
+        });
+        engine.hang_up();
+        site.until_connected(false);
+        assert_eq!(decided[0], decided[1]);
+        decided[0]
+    });
+    assert!(connections[0] < connections[1], "{connections:?}");
 }
 
 #[test]

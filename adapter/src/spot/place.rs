@@ -16,6 +16,7 @@ use touchline_protocol::text::ClientOrderId;
 
 use super::intake::{Intake, Signed};
 use super::names::ResponseType;
+use super::responses::Extras;
 use super::submission::Submission;
 use super::{ids, names};
 use crate::api_error::ApiError;
@@ -159,6 +160,7 @@ pub(super) fn order(intake: &Intake<'_>) -> Result<Submission, ApiError> {
         client_order_id: command.client_order_id,
         choices,
         price: command.price,
+        extras: Extras::new(command.stop_price, command.iceberg_quantity),
         is_by_quote: sent.quote_quantity.is_some(),
         limits,
     };

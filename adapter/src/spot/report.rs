@@ -1,12 +1,12 @@
 //! How the engine's decision on a command becomes the answer to the request that it came from. Called
 //! by the spot service; each kind of command has a report of its own.
 
+use super::Shared;
 use super::intake::Intake;
 use super::responses::ListedOrder;
 use crate::api_error::ApiError;
 use crate::http::Reply;
 use crate::link::Decision;
-use crate::views::Views;
 
 /// Makes the answer to one request.
 pub(super) trait Report: Send + Sync {
@@ -15,7 +15,7 @@ pub(super) trait Report: Send + Sync {
     ///
     /// # Errors
     /// The answer to a reject; -1006 when the decision is none on this command.
-    fn reply(&self, decision: &Decision, views: &Views) -> Result<Option<Reply>, ApiError>;
+    fn reply(&self, decision: &Decision, shared: &Shared) -> Result<Option<Reply>, ApiError>;
 }
 
 /// The symbol with this name, or the error that there is none.

@@ -146,7 +146,7 @@ impl Submitted {
     /// the client has to look what became of the command; a rejection is an answer whatever it says.
     fn report(&self, decision: &Decision) -> Result<Option<Reply>, ApiError> {
         let is_rejected = matches!(decision.terminal, Terminal::Rejected(_));
-        let report = self.report.reply(decision, &self.client.shared.views);
+        let report = self.report.reply(decision, &self.client.shared);
         report.map_err(|error| if is_rejected { error } else { ApiError::unexpected_response() })
     }
 

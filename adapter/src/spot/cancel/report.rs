@@ -2,7 +2,8 @@
 //! on a symbol.
 //!
 //! The engine tells how each order ended, but not the stop price and the iceberg quantity that it was
-//! placed with: these are the views'. An order that they do not know yet was placed a moment ago.
+//! placed with: these are the views'. An order that they do not know yet was placed since: over this adapter, which
+//! keeps what it was placed with, or by others, and then the report waits for the views.
 
 use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, TimeInForce};
 use touchline_protocol::message::event::{MassCanceled, OrderCanceled, OrderListChanged};
@@ -14,8 +15,7 @@ use crate::link::{Decision, Terminal};
 use crate::spot::query::OrderName;
 use crate::spot::report::{Report, listed};
 use crate::spot::responses::{CancelReport, Canceled, Decimal, Extras, OrderList};
-use crate::spot::{ORDER_BYTES, json, json_list, names, reject};
-use crate::views::Views;
+use crate::spot::{ORDER_BYTES, Shared, json, json_list, names, reject};
 use crate::views::orders::Order;
 
 /// What the report needs of the request.
@@ -34,21 +34,21 @@ pub(super) enum What {
 }
 
 impl Report for Cancellation {
-    fn reply(&self, decision: &Decision, views: &Views) -> Result<Option<Reply>, ApiError> {
+    fn reply(&self, decision: &Decision, shared: &Shared) -> Result<Option<Reply>, ApiError> {
         match (&self.what, &decision.terminal) {
             (_, Terminal::Rejected(rejected)) => Err(reject::cancel(rejected)),
             (What::Order(_), Terminal::Canceled(order)) => {
-                let Some(ended) = with_extras(order, views)? else { return Ok(None) };
+                let Some(ended) = with_extras(decision, order, shared)? else { return Ok(None) };
                 json(&self.report(&ended)?).map(Some)
             }
-            (What::Order(name), Terminal::List(list)) => self.leg(name, decision, list, views),
+            (What::Order(name), Terminal::List(list)) => self.leg(name, decision, list, shared),
             (What::List, Terminal::List(list)) => {
-                let Some(legs) = legs(decision, list, views)? else { return Ok(None) };
+                let Some(legs) = legs(decision, list, shared)? else { return Ok(None) };
                 let legs = [self.report(&legs[0])?, self.report(&legs[1])?];
                 let list = self.list(list, legs, decision.time_ns / 1_000_000);
                 json(&list).map(Some)
             }
-            (What::All, Terminal::CanceledAll(all)) => self.all(decision, all, views),
+            (What::All, Terminal::CanceledAll(all)) => self.all(decision, all, shared),
             _ => Err(ApiError::unexpected_response()),
         }
     }
@@ -61,8 +61,16 @@ struct Ended {
     extras: Extras,
 }
 
-fn with_extras(event: &OrderCanceled, views: &Views) -> Result<Option<Ended>, ApiError> {
-    let found = views.read(|state| state.order(event.account, event.symbol, event.order_id))?;
+fn with_extras(
+    decision: &Decision,
+    event: &OrderCanceled,
+    shared: &Shared,
+) -> Result<Option<Ended>, ApiError> {
+    if let Some(extras) = shared.fresh.find(decision, (event.symbol, event.order_id)) {
+        return Ok(Some(Ended { event: *event, extras }));
+    }
+    let found =
+        shared.views.read(|state| state.order(event.account, event.symbol, event.order_id))?;
     Ok(found.find()?.map(|order| Ended { event: *event, extras: extras(&order) }))
 }
 
@@ -75,14 +83,15 @@ fn extras(order: &Order) -> Extras {
 fn legs(
     decision: &Decision,
     list: &OrderListChanged,
-    views: &Views,
+    shared: &Shared,
 ) -> Result<Option<[Ended; 2]>, ApiError> {
     let leg = |id| {
         let told = decision.told.canceled.iter().find(|canceled| canceled.order_id == id);
         match told {
-            Some(event) => with_extras(event, views),
+            Some(event) => with_extras(decision, event, shared),
             None => {
-                let order = views.read(|state| state.order(list.account, list.symbol, id))?;
+                let order =
+                    shared.views.read(|state| state.order(list.account, list.symbol, id))?;
                 Ok(order.find()?.filter(|order| !order.status.is_open()).map(|order| ended(&order)))
             }
         }
@@ -144,9 +153,9 @@ impl Cancellation {
         name: &OrderName,
         decision: &Decision,
         list: &OrderListChanged,
-        views: &Views,
+        shared: &Shared,
     ) -> Result<Option<Reply>, ApiError> {
-        let Some(legs) = legs(decision, list, views)? else { return Ok(None) };
+        let Some(legs) = legs(decision, list, shared)? else { return Ok(None) };
         let is_named = |ended: &&Ended| match name.order_id {
             Some(id) => ended.event.order_id == id,
             None => ended.event.client_order_id == name.client_order_id,
@@ -181,7 +190,7 @@ impl Cancellation {
         &self,
         decision: &Decision,
         all: &MassCanceled,
-        views: &Views,
+        shared: &Shared,
     ) -> Result<Option<Reply>, ApiError> {
         let told = &decision.told;
         // Which orders the lost replies were about, nothing else says.
@@ -190,7 +199,7 @@ impl Cancellation {
         }
         let mut ended = Vec::with_capacity(told.canceled.len());
         for event in &told.canceled {
-            let Some(order) = with_extras(event, views)? else { return Ok(None) };
+            let Some(order) = with_extras(decision, event, shared)? else { return Ok(None) };
             ended.push(order);
         }
         let mut lists = told.lists.iter().peekable();

@@ -17,8 +17,8 @@ use crate::spot::names::ResponseType;
 use crate::spot::report::{Report, listed};
 use crate::spot::responses::{Acknowledgement, Decimal, Extras, OrderList, Placed, PlacedLeg};
 use crate::spot::submission::Submission;
-use crate::spot::{json, names, reject};
-use crate::views::{Views, venue};
+use crate::spot::{Shared, json, names, reject};
+use crate::views::venue;
 
 /// The parameters of POST /order/oco.
 pub(in crate::spot) const PARAMETERS: [&str; 13] = [
@@ -206,9 +206,16 @@ struct ListPlacement {
 }
 
 impl Report for ListPlacement {
-    fn reply(&self, decision: &Decision, _: &Views) -> Result<Option<Reply>, ApiError> {
+    fn reply(&self, decision: &Decision, shared: &Shared) -> Result<Option<Reply>, ApiError> {
         match &decision.terminal {
             Terminal::List(placed) => {
+                let [stop, limit] = self.extras();
+                for (order, extras) in
+                    [(placed.stop_order_id, stop), (placed.limit_order_id, limit)]
+                {
+                    let order = (placed.symbol, order);
+                    shared.fresh.note(decision, order, extras, shared.views.reached());
+                }
                 let reply = json(&self.placed(placed, decision.time_ns / 1_000_000))?;
                 let counts = [placed.order_count_0, placed.order_count_1];
                 Ok(Some(with_order_counts(reply, &self.limits, counts)))
@@ -222,6 +229,13 @@ impl Report for ListPlacement {
 }
 
 impl ListPlacement {
+    /// Of both legs, the stop leg first.
+    fn extras(&self) -> [Extras; 2] {
+        let list = &self.command;
+        let stop = Extras::new(list.stop_price, list.stop_iceberg_quantity);
+        [stop, Extras::new(0, list.limit_iceberg_quantity)]
+    }
+
     fn placed(&self, placed: &OrderListChanged, time_ms: u64) -> OrderList<'_, PlacedLeg<'_>> {
         let list = &self.command;
         let symbol = self.symbol.as_str();
@@ -234,8 +248,7 @@ impl ListPlacement {
             client_order_id,
             transact_time: time_ms,
         };
-        let stop_extras = Extras::new(list.stop_price, list.stop_iceberg_quantity);
-        let limit_extras = Extras::new(0, list.limit_iceberg_quantity);
+        let [stop_extras, limit_extras] = self.extras();
         let time_in_force = self.choices.stop_time_in_force.unwrap_or(TimeInForce::Gtc);
         let stop_kind = (self.choices.stop_type(), time_in_force);
         let limit_kind = (OrderType::LimitMaker, TimeInForce::Gtc);

@@ -14,7 +14,7 @@ use crate::spot::market::order_count_limits;
 use crate::spot::names::ResponseType;
 use crate::spot::report::Report;
 use crate::spot::responses::{Acknowledgement, Decimal, Empty, Extras, Fill, Placed};
-use crate::spot::{json, names, reject};
+use crate::spot::{Shared, json, names, reject};
 use crate::views::orders::Order;
 use crate::views::{Views, orders};
 
@@ -25,6 +25,8 @@ pub(super) struct Placement {
     pub(super) client_order_id: ClientOrderId,
     pub(super) choices: Choices,
     pub(super) price: i64,
+    /// What a report of its cancel says in addition.
+    pub(super) extras: Extras,
     /// It names the quote quantity, and the book decides the quantity.
     pub(super) is_by_quote: bool,
     pub(super) limits: Limits,
@@ -37,7 +39,7 @@ pub(super) struct Validation {
 }
 
 impl Report for Validation {
-    fn reply(&self, decision: &Decision, _: &Views) -> Result<Option<Reply>, ApiError> {
+    fn reply(&self, decision: &Decision, _: &Shared) -> Result<Option<Reply>, ApiError> {
         match &decision.terminal {
             Terminal::Valid => json(&Empty {}).map(Some),
             Terminal::Rejected(rejected) => {
@@ -49,8 +51,9 @@ impl Report for Validation {
 }
 
 impl Report for Placement {
-    fn reply(&self, decision: &Decision, views: &Views) -> Result<Option<Reply>, ApiError> {
-        match self.fills(decision, views)? {
+    fn reply(&self, decision: &Decision, shared: &Shared) -> Result<Option<Reply>, ApiError> {
+        self.note(decision, shared);
+        match self.fills(decision, &shared.views)? {
             Some(fills) => self.answer(decision, &fills).map(Some),
             None => Ok(None),
         }
@@ -58,6 +61,15 @@ impl Report for Placement {
 }
 
 impl Placement {
+    /// Before the client knows of an order that may be cancelled.
+    fn note(&self, decision: &Decision, shared: &Shared) {
+        let Terminal::Placed(result) = &decision.terminal else { return };
+        if OrderStatus::from_wire(result.status).is_some_and(OrderStatus::is_open) {
+            let order = (result.symbol, result.order_id);
+            shared.fresh.note(decision, order, self.extras, shared.views.reached());
+        }
+    }
+
     /// How much an order by quote quantity is, the book decides: when that is less than the least lot, it
     /// is the book that has too little (facts §5.2).
     fn refusal(&self, rejected: &Rejected) -> ApiError {

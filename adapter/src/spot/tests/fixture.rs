@@ -191,6 +191,7 @@ pub(super) fn open(method: Method, path: &str, query: &str) -> Request {
 
 pub(super) fn decided(terminal: Terminal) -> Outcome {
     Outcome::from(Decision {
+        connection: 1,
         position: Position(0),
         time_ns: DECIDED_NS,
         told: Told::default(),

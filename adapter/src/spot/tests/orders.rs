@@ -52,6 +52,7 @@ fn fills(trades: Vec<Trade>) -> Told {
 
 fn partly_filled() -> Outcome {
     Outcome::from(Decision {
+        connection: 1,
         position: Position(0),
         time_ns: DECIDED_NS,
         told: fills(vec![trade(56, 101 * ONE, ONE, 15_150_000), trade(57, 100 * ONE, ONE / 2, 7)]),
@@ -158,6 +159,7 @@ fn a_buyer_pays_commission_in_base() {
     let site = Site::new(Log::venue());
     let filled = OrderResult { quantity: ONE, ..result(OrderStatus::Filled, ONE, 100 * ONE) };
     site.expect(Outcome::from(Decision {
+        connection: 1,
         position: Position(0),
         time_ns: DECIDED_NS,
         told: fills(vec![trade(1, 100 * ONE, ONE, 150_000)]),
@@ -205,6 +207,7 @@ fn fills_that_the_reply_lost_come_from_the_views() {
     log.place(&order, &accepted, &trades, &placed).unwrap();
     let site = Site::new(log);
     site.expect(Outcome::from(Decision {
+        connection: 1,
         position: Position(0),
         time_ns: DECIDED_NS,
         told: fills(vec![trades[1]]),

@@ -8,10 +8,10 @@ use touchline_protocol::message::command::{
     SYMBOL_QUOTE_QUANTITY,
 };
 use touchline_protocol::message::decode::{Command, Event};
-use touchline_protocol::message::enums::{OrderType, RejectReason, Side};
-use touchline_protocol::message::event::Done;
-use touchline_protocol::text::SymbolName;
-use touchline_protocol::units::{KeyId, Position, SymbolId};
+use touchline_protocol::message::enums::{OrderStatus, OrderType, RejectReason, Side};
+use touchline_protocol::message::event::{Done, MassCanceled, OrderCanceled, OrderResult};
+use touchline_protocol::text::{ClientOrderId, SymbolName};
+use touchline_protocol::units::{KeyId, OrderId, OrderListId, Position, SymbolId};
 
 use super::fixture::{Site, body, canceled, config, decided, header, open};
 use crate::http::Method::{Delete, Get, Post};
@@ -58,6 +58,7 @@ fn a_read_waits_for_all_that_was_acknowledged_when_it_came() {
 fn a_read_waits_for_what_its_own_adapter_has_answered() {
     let site = site();
     site.expect(Outcome::from(Decision {
+        connection: 1,
         position: Position(320),
         time_ns: 0,
         told: Told::default(),
@@ -206,6 +207,7 @@ fn a_cancel_report_waits_for_an_order_that_was_placed_a_moment_ago() {
     let site = Site::new(Log::venue());
     let decision = || {
         Outcome::from(Decision {
+            connection: 1,
             position: Position(320),
             time_ns: 0,
             told: Told::default(),
@@ -233,4 +235,113 @@ fn a_cancel_report_waits_for_an_order_that_was_placed_a_moment_ago() {
     site.expect(decision());
     let reply = site.reply(site.signed(Delete, "order", query));
     assert!(body(&reply).starts_with(r#"{"code":-1006,"#), "{}", body(&reply));
+}
+
+const EVERYTHING: SymbolId = SymbolId(2);
+
+/// A symbol that takes all orders, and views that have never moved.
+fn behind() -> Site {
+    let mut log = Log::venue();
+    let name = SymbolName::new("ALL").unwrap();
+    let all = DefineSymbol { name, order_types: 0xfe, flags: SYMBOL_ICEBERG, ..btcusdt() };
+    log.done(Command::DefineSymbol(&all), 2);
+    let site = Site::new(log);
+    site.watermark.store(640, Ordering::SeqCst);
+    site
+}
+
+/// Decided where the views are not yet.
+fn beyond(connection: u64, canceled: &[OrderCanceled], terminal: Terminal) -> Outcome {
+    let told = Told { canceled: canceled.to_vec(), ..Told::default() };
+    Outcome::from(Decision { connection, position: Position(640), time_ns: 0, told, terminal })
+}
+
+fn everything_canceled(id: u64, kind: OrderType, price: i64) -> OrderCanceled {
+    OrderCanceled {
+        order_id: OrderId(id),
+        account: ALICE,
+        symbol: EVERYTHING,
+        price: price * ONE,
+        quantity: 2 * ONE,
+        order_list_id: OrderListId::NONE,
+        status: OrderStatus::Canceled.to_wire(),
+        side: Side::Buy.to_wire(),
+        order_type: kind.to_wire(),
+        time_in_force: 1,
+        client_order_id: ClientOrderId::new(&format!("c{id}")).unwrap(),
+        ..Default::default()
+    }
+}
+
+/// Alice places an order, an iceberg and a stop over this adapter; gives how each ends, and what it is reported with in
+/// addition.
+fn place_three(site: &Site) -> [(OrderCanceled, &'static str); 3] {
+    for (id, order) in [
+        (1, "type=LIMIT&timeInForce=GTC&price=100"),
+        (2, "type=LIMIT&timeInForce=GTC&price=100&icebergQty=1"),
+        (3, "type=STOP_LOSS&stopPrice=110"),
+    ] {
+        let placed = OrderResult {
+            order_id: OrderId(id),
+            symbol: EVERYTHING,
+            quantity: 2 * ONE,
+            order_list_id: OrderListId::NONE,
+            status: OrderStatus::New.to_wire(),
+            ..Default::default()
+        };
+        site.expect(beyond(1, &[], Terminal::Placed(placed)));
+        let query = format!("symbol=ALL&side=BUY&quantity=2&{order}&newClientOrderId=c{id}");
+        assert_eq!(site.reply(site.signed(Post, "order", &query)).status, 200);
+    }
+    [
+        (everything_canceled(1, OrderType::Limit, 100), ""),
+        (everything_canceled(2, OrderType::Limit, 100), r#","icebergQty":"1.00000000""#),
+        (everything_canceled(3, OrderType::StopLoss, 0), r#","stopPrice":"110.00000000""#),
+    ]
+}
+
+/// A flood that the history's store cannot take leaves the views behind, and the engine cancels all the same.
+#[test]
+fn a_cancel_of_what_this_adapter_has_placed_needs_no_views() {
+    let site = behind();
+    let ended = place_three(&site);
+    for (order, extras) in ended {
+        let (id, price) = (order.order_id, order.price / ONE);
+        let kind = if price == 0 { "STOP_LOSS" } else { "LIMIT" };
+        site.expect(beyond(1, &[], Terminal::Canceled(order)));
+        let query = format!("symbol=ALL&orderId={id}&newClientOrderId=end");
+        let reply = site.reply(site.signed(Delete, "order", &query));
+        let expected = format!(
+            concat!(
+                r#"{{"symbol":"ALL","origClientOrderId":"c{}","orderId":{},"orderListId":-1,"#,
+                r#""clientOrderId":"end","price":"{}.00000000","origQty":"2.00000000","#,
+                r#""executedQty":"0.00000000","cummulativeQuoteQty":"0.00000000","#,
+                r#""status":"CANCELED","timeInForce":"GTC","type":"{}","side":"BUY"{}}}"#,
+            ),
+            id, id, price, kind, extras
+        );
+        assert_eq!((reply.status, body(&reply)), (200, &*expected));
+    }
+    let all = Terminal::CanceledAll(MassCanceled { orders: 3, ..Default::default() });
+    site.expect(beyond(1, &ended.map(|(order, _)| order), all));
+    let reply = site.reply(site.signed(Delete, "openOrders", "symbol=ALL"));
+    let reports: Vec<_> = body(&reply).split("},{").collect();
+    assert_eq!(reports.len(), 3, "{}", body(&reply));
+    for (report, (_, extras)) in reports.iter().zip(ended) {
+        assert!(report.trim_end_matches("}]").ends_with(&format!(r#""side":"BUY"{extras}"#)));
+    }
+}
+
+/// So may be what another engine calls by the same number.
+#[test]
+fn a_cancel_of_what_others_may_have_placed_waits_for_the_views() {
+    let site = behind();
+    let [(one, _), ..] = place_three(&site);
+    let others = everything_canceled(4, OrderType::Limit, 100);
+    for (connection, order) in [(2, one), (1, others)] {
+        site.expect(beyond(connection, &[], Terminal::Canceled(order)));
+        let query = format!("symbol=ALL&orderId={}", order.order_id);
+        let reply = site.send(site.signed(Delete, "order", &query));
+        assert!(reply.try_recv().is_err(), "{connection}");
+    }
 }

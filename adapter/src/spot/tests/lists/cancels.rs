@@ -5,8 +5,8 @@ use touchline_protocol::message::enums::{ListOrderStatus, OrderStatus, OrderType
 use touchline_protocol::message::event::{MassCanceled, OrderCanceled, OrderListChanged};
 use touchline_protocol::units::{BookUpdateId, OrderId, OrderListId, Position};
 
-use super::{OCO, ORDERS, id, list_changed, log, place_list};
-use crate::http::Method::Delete;
+use super::{OCO, ORDERS, PLACE, id, list_changed, log, place_list};
+use crate::http::Method::{Delete, Post};
 use crate::link::{Decision, OrderCommand, Outcome, Terminal, Told};
 use crate::spot::tests::fixture::{DECIDED_NS, Site, body, header};
 use crate::views::fixture::{ALICE, BTCUSDT, ONE};
@@ -40,7 +40,13 @@ fn told(canceled: Vec<OrderCanceled>, terminal: Terminal) -> Outcome {
 }
 
 fn told_with(told: Told, terminal: Terminal) -> Outcome {
-    Outcome::from(Decision { position: Position(0), time_ns: DECIDED_NS, told, terminal })
+    Outcome::from(Decision {
+        connection: 1,
+        position: Position(0),
+        time_ns: DECIDED_NS,
+        told,
+        terminal,
+    })
 }
 
 const STOP_CANCELED: &str = concat!(
@@ -110,6 +116,30 @@ fn a_cancelled_order_of_a_list_is_reported_alone() {
         let query = format!("symbol=OCO&{query}&newClientOrderId=end");
         let reply = site.reply(site.signed(Delete, "order", &query));
         assert_eq!((reply.status, body(&reply)), (200, expected), "{query}");
+    }
+}
+
+/// It was placed over this adapter, which need not wait for views that are far behind to know what with.
+#[test]
+fn a_cancel_of_a_list_that_this_adapter_has_placed_needs_no_views() {
+    let site = Site::new(log());
+    let expect = |canceled, status| {
+        let told = Told { canceled, ..Told::default() };
+        let (position, terminal) = (Position(640), Terminal::List(list_changed(status)));
+        let decision = Decision { connection: 1, position, time_ns: DECIDED_NS, told, terminal };
+        site.expect(Outcome::from(decision));
+    };
+    expect(vec![], ListOrderStatus::Executing);
+    assert_eq!(site.reply(site.signed(Post, "order/oco", PLACE)).status, 200);
+    for (path, query, expected) in [
+        ("orderList", "orderListId=0", &*list_canceled()),
+        ("order", "orderId=7", STOP_CANCELED),
+        ("order", "orderId=8", LIMIT_CANCELED),
+    ] {
+        expect(legs_canceled(), ListOrderStatus::AllDone);
+        let query = format!("symbol=OCO&{query}&newClientOrderId=end");
+        let reply = site.reply(site.signed(Delete, path, &query));
+        assert_eq!((reply.status, body(&reply)), (200, expected), "{path}?{query}");
     }
 }
 
