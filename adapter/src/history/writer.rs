@@ -138,8 +138,8 @@ impl Gate {
         if self.waiting().rows < WAITING_ROWS_MAX {
             "it stays in memory"
         } else {
-            "it stays in memory, which holds no more: whoever asks for anything or cancels has no answer until it is \
-             written"
+            "it stays in memory, which holds no more: whoever reads, or cancels what others have placed since, has no \
+             answer until it is written"
         }
     }
 }
@@ -242,10 +242,11 @@ impl Work {
             self.gate.written(rows);
             // Thousands of rows are given back here, not while readers wait.
             drop((batch, written));
-            let lag = self.views.current().0.saturating_sub(end.0);
+            let current = self.views.current().0;
+            let lag = current.saturating_sub(end.0);
             if lag > LAG_TOLD {
-                lag_told
-                    .tell(|| alert!("adapter: the history is {} MiB behind the log", lag >> 20));
+                let of_views = current.saturating_sub(self.views.reached().0);
+                lag_told.tell(|| alert!("adapter: {}", behind(lag, of_views)));
             }
         }
     }
@@ -293,6 +294,19 @@ impl Work {
             }
         }
     }
+}
+
+/// What an operator is told of a history that is so much of the log behind, and of views that are, in bytes.
+fn behind(history: u64, views: u64) -> String {
+    let [history, views] = [history, views].map(|bytes| bytes >> 20);
+    let what = format!("the history is {history} MiB behind the log");
+    if views == 0 {
+        return what;
+    }
+    format!(
+        "{what}, and the views {views} MiB: reads over REST wait for them, and get -1007 (of the jobs service 503) \
+         where that takes too long"
+    )
 }
 
 /// The pause behind one after which a batch was not durable yet.
@@ -350,6 +364,16 @@ mod tests {
             [0, WAITING_ROWS_MAX - 1, WAITING_ROWS_MAX, 0].map(is_told),
             [false, false, true, false]
         );
+    }
+
+    /// The views wait for the store, and readers for the views.
+    #[test]
+    fn an_operator_is_told_what_it_means_that_the_views_are_behind_with_the_history() {
+        let history = "the history is 300 MiB behind the log";
+        assert_eq!(behind(300 << 20, (1 << 20) - 1), history);
+        let told = behind(300 << 20, 290 << 20);
+        let meaning = told.strip_prefix(history).expect("the same in front");
+        assert!(meaning.contains("the views 290 MiB") && meaning.contains("-1007"), "{told}");
     }
 
     /// An engine that is gone may be gone for long.
