@@ -62,7 +62,7 @@ impl Pass {
         Ok(Self { judged: pass.end.is_none().then(|| data.to_owned()), ..pass })
     }
 
-    /// As [`Pass::judging`], without an end: what comes later is read, too.
+    /// As [`Pass::judging`], without an end of its own: what comes later is read, too.
     fn endless(reader: LogReader, data: &Path) -> Result<Self> {
         check_window(data, &reader)?;
         Ok(Self { end: None, ..Self::new(reader) })
@@ -83,8 +83,13 @@ impl Pass {
         check_end(data, self.last)
     }
 
+    /// True where it ends, if it has an end: nothing before that is left to be read or to come.
+    fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| self.reader.has_read_to(end))
+    }
+
     pub(crate) fn next(&mut self) -> Result<Option<Transaction<'_>>> {
-        if self.end.is_some_and(|end| self.reader.position() >= end) {
+        if self.is_over() {
             return Ok(None);
         }
         let next = self.reader.next()?;

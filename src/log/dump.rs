@@ -48,7 +48,7 @@ pub(super) fn run(data: &Path, options: &DumpArguments) -> Result<ExitCode> {
     let mut output = BufWriter::new(io::stdout().lock());
     let mut pass =
         if options.follow { Pass::endless(reader, data)? } else { Pass::judging(reader, data)? };
-    if let Some(to) = options.to.filter(|_| !options.follow) {
+    if let Some(to) = options.to {
         pass.stop_at(to);
     }
     match copy(data, &mut pass, &mut filter, (options, &mut output)) {
@@ -132,6 +132,9 @@ fn copy(
                 }
             }
             None if options.follow => {
+                if pass.is_over() {
+                    break;
+                }
                 filter.settle();
                 output.flush()?;
                 if let Some(until) = options.until

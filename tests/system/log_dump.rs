@@ -2,7 +2,7 @@
 
 use super::admin::admin;
 use super::json::Json;
-use super::log_tools::{damage, lines, log, traded};
+use super::log_tools::{damage, lines, log, object, traded};
 use super::process::Process;
 use super::venue::Venue;
 use rustix::process::Signal;
@@ -51,6 +51,30 @@ fn who_follows_a_log_until_a_time_ends_then() {
     let all = lines(venue.data(), &["dump"]);
     let behind = seconds(last_time(&all) + 1_000);
     assert_eq!(followed(following(&venue, &["--until", &behind])), all);
+}
+
+#[test]
+fn who_follows_a_log_up_to_a_position_ends_there() {
+    let mut venue = traded();
+    for engine_runs in [true, false] {
+        if !engine_runs {
+            assert!(venue.stop_up(Signal::TERM).success());
+        }
+        let all = lines(venue.data(), &["dump"]);
+        let last = all.last().expect("the log is not empty");
+        let end = last.integer_at("end").to_string();
+        let within = (last.integer_at("end") - 1).to_string();
+        // Nothing further is logged, which would say that it is reached.
+        for arguments in [&["--to", &end][..], &["--to", &within], &["--from", &end, "--to", &end]]
+        {
+            let shown = followed(following(&venue, arguments));
+            let expected = lines(venue.data(), &[&["dump"], arguments].concat());
+            assert_eq!(shown, expected, "{engine_runs} {arguments:?}");
+        }
+    }
+    let all = lines(venue.data(), &["dump"]);
+    let whole = object(venue.data(), &["info", "--json"]).integer_at("end").to_string();
+    assert_eq!(followed(following(&venue, &["--to", &whole])), all);
 }
 
 #[test]
