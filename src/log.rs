@@ -34,6 +34,10 @@ use touchline_protocol::units::Position;
 /// The log is damaged or without its beginning, or two logs differ.
 const FOUND_WRONG: u8 = 3;
 
+/// What is told of an engine that goes on without its disk.
+pub(crate) const LOG_FAILED: &str =
+    "THE LOG HAS FAILED: its disk refused a write, and every command is refused since";
+
 /// One pass over a log: up to what was durable when the pass began, so that it ends beside the busiest
 /// engine; without an engine up to where the log ends.
 pub(crate) struct Pass {

@@ -1,8 +1,9 @@
 //! What lies beside the log in a data folder, as a start takes it: the venue's keys, the live window, and what must be
-//! a file or a folder there, or written. Called by [`super`].
+//! a file or a folder there, or written; and whether the log of an engine that runs has failed. Called by [`super`].
 
 use super::Finding;
 use crate::histories::missing_history;
+use crate::log::LOG_FAILED;
 use anyhow::{Context, Result, ensure};
 use rustix::fs::{Access, access};
 use std::fs;
@@ -13,9 +14,10 @@ use touchline_adapter::any_had_history;
 use touchline_adapter::auth::keys::{FILE_NAME, KeyRing};
 use touchline_adapter::limits::key_addresses::{KEY_ADDRESSES_FILE, KeyAddresses, read_text};
 use touchline_engine::recovery::{RecoveryError, check_files, check_window};
-use touchline_engine::{check_master_key, has_log};
+use touchline_engine::{check_master_key, has_engine, has_log};
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::client::SOCKET_NAME;
+use touchline_protocol::log::control::LogState;
 use touchline_protocol::log::lease::LEASE_FOLDER;
 use touchline_protocol::log::place::{HISTORY_FOLDER, LIVE_FOLDER, SHARED_MEMORY};
 use touchline_protocol::log::reader::{Follow, LogReader};
@@ -44,7 +46,8 @@ pub(super) fn look(data: &Path, instance: &str) -> Vec<Finding> {
         looked_at.into_iter().filter_map(Result::err).map(|error| with_causes(error.as_ref()));
     let wrong = told.chain(of_another_kind(data, instance));
     let wrong = wrong.map(|found| Finding::wrong(NAME, found, ""));
-    let mut found: Vec<_> = wrong.chain(history(data, instance)).chain(tokens(data)).collect();
+    let beside = [failed_log(data), history(data, instance), tokens(data)];
+    let mut found: Vec<_> = wrong.chain(beside.into_iter().flatten()).collect();
     if found.is_empty() {
         found.push(Finding::good(NAME, "what lies beside the log is as a start takes it"));
     }
@@ -113,6 +116,18 @@ fn log_files(data: &Path) -> Result<()> {
         ) => Err(error.into()),
         _ => Ok(()),
     }
+}
+
+/// That of an engine that runs, once its disk has refused a write. Whoever tries the disk later may find it to be good:
+/// the engine does not try again.
+fn failed_log(data: &Path) -> Option<Finding> {
+    // Of a log that cannot be read is told of the definition.
+    let reader = LogReader::open(data, Follow::Durable).ok()?;
+    // What an engine has left behind says nothing of the next one.
+    let has_failed = reader.state() == Some(LogState::LogFailed) && has_engine(data);
+    let advice = "once the disk takes writes again and has room, end the engine and start it: what was appended is \
+                  brought to disk from the live window";
+    has_failed.then(|| Finding::wrong("log", LOG_FAILED, advice))
 }
 
 /// That of the adapter, where there is no log any more to make it of.

@@ -1,7 +1,7 @@
 //! `touchline log info`: which log it is, what it holds, and how it ends. Called by [`super`].
 
-use super::FOUND_WRONG;
 use super::check::{marked_text, progress, verdict_object, verdict_text};
+use super::{FOUND_WRONG, LOG_FAILED};
 use crate::notice;
 use crate::pruned::missing_beginning;
 use anyhow::Result;
@@ -173,9 +173,7 @@ fn engine_text(found: &Inspection) -> String {
             format!("not running; the live window holds what was appended up to {appended}")
         }
     };
-    let failed =
-        "; THE LOG HAS FAILED: its disk refused a write, and every command is refused since";
-    if *has_failed { format!("{state}{failed}") } else { state }
+    if *has_failed { format!("{state}; {LOG_FAILED}") } else { state }
 }
 
 /// The same in one word.

@@ -2,6 +2,7 @@
 //! was acknowledged is there after the repair.
 
 use super::binary::{KEY_A, KEY_B};
+use super::doctor::{FOUND_WRONG, doctor};
 use super::json::Json;
 use super::log_tools::log;
 use super::process::{Process, eventually};
@@ -56,6 +57,10 @@ fn a_failed_disk_is_told_at_once_to_everybody_who_waits_for_it() {
     venue.part(Part::Engine).wait_for(0, "word of the failed log", failed);
     let (has_failed, text) = info(&venue);
     assert!(has_failed == Json::Bool(true) && text.contains("THE LOG HAS FAILED"), "{text}");
+    // Its own limit keeps the engine from the disk, which has room and takes what the doctor tries it with.
+    let (code, text) = doctor(venue.data());
+    let is_told = |line: &str| line.starts_with("WRONG") && line.contains("THE LOG HAS FAILED");
+    assert!(code == Some(FOUND_WRONG) && text.lines().any(is_told), "{text}");
     for member in &mut members {
         let refused = member.call(limit(Side::Buy, 10, 1)).map(|reply| reply.envelope);
         let reason = RejectReason::LogUnavailable;
@@ -76,6 +81,8 @@ fn a_failed_disk_is_told_at_once_to_everybody_who_waits_for_it() {
     venue.start_engine();
     let takes_orders = || venue.a().call("POST", "/api/v3/order", parameters).status == 200;
     assert!(eventually(takes_orders), "its log takes nothing after the repair");
+    let (code, text) = doctor(venue.data());
+    assert!(code == Some(0) && !text.contains("THE LOG HAS FAILED"), "{text}");
     assert_eq!(trader.order("BTCUSDT", acknowledged).text_at("status"), "NEW");
 }
 
