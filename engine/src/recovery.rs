@@ -31,15 +31,15 @@ mod segments;
 mod tail;
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use touchline_protocol::client::SOCKET_NAME;
-use touchline_protocol::regular_file;
+use touchline_protocol::{folder, regular_file};
 use touchline_protocol::{
     log::{
         WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES, is_segment_size,
@@ -400,7 +400,7 @@ pub fn last_engine(data: &Path) -> Option<u32> {
 fn lock_data(data: &Path) -> Result<DataLock, RecoveryError> {
     let segments = segment_folder(data);
     for folder in [data, &segments] {
-        make_folder(folder).map_err(disk_error("making", folder))?;
+        folder::make(folder).map_err(disk_error("making", folder))?;
     }
     let path = data.join(LOCK_FILE);
     let mut how = OpenOptions::new();
@@ -424,18 +424,6 @@ fn lock_data(data: &Path) -> Result<DataLock, RecoveryError> {
     // As above; and a full disk is no reason either.
     let _unwritten = write_pid(&file);
     Ok(DataLock { _file: lock, _segments: on_segments })
-}
-
-fn make_folder(folder: &Path) -> io::Result<()> {
-    let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
-    made.map_err(|error| match fs::metadata(folder) {
-        Err(found) if found.kind() == io::ErrorKind::NotFound && folder.is_symlink() => {
-            let why = "it is a link, and what it leads to is not there: is the disk mounted?";
-            io::Error::new(error.kind(), why)
-        }
-        Ok(found) if !found.is_dir() => io::Error::new(error.kind(), "what is there is no folder"),
-        _ => error,
-    })
 }
 
 /// The segments that are there; without any, the first one of a new log is made.
@@ -559,7 +547,7 @@ fn save_poison(data: &Path, poison: &Poison) -> Result<(), DiskError> {
     let folder = data.join(POISON_FOLDER);
     let Poison { path, command, .. } = poison;
     let save = || {
-        make_folder(&folder)?;
+        folder::make(&folder)?;
         // As secret as the log, whatever folder the venue was given.
         regular_file::put_whole(path, 0o600, command)?;
         File::open(data)?.sync_all()

@@ -17,9 +17,10 @@ use touchline_engine::recovery::{RecoveryError, check_files, check_window};
 use touchline_engine::{check_master_key, has_engine, has_log};
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::client::SOCKET_NAME;
+use touchline_protocol::folder::why_no_folder;
 use touchline_protocol::log::control::LogState;
 use touchline_protocol::log::lease::LEASE_FOLDER;
-use touchline_protocol::log::place::{HISTORY_FOLDER, LIVE_FOLDER, SHARED_MEMORY};
+use touchline_protocol::log::place::{HISTORY_FILE, HISTORY_FOLDER, LIVE_FOLDER, SHARED_MEMORY};
 use touchline_protocol::log::reader::{Follow, LogReader};
 
 /// What an engine locks while it runs.
@@ -181,7 +182,9 @@ fn of_another_kind(data: &Path, instance: &str) -> Vec<String> {
     // Nobody reads what an adapter locks: a device will do.
     let lock = data.join(format!("adapter-{instance}.lock"));
     let is_device = fs::metadata(&lock).is_ok_and(|found| found.file_type().is_char_device());
-    let read = [format!("bans-{instance}"), format!("{history}/lock")].map(|name| data.join(name));
+    let of_history = ["lock", HISTORY_FILE, "lock.mdb"].map(|name| format!("{history}/{name}"));
+    let read = [format!("bans-{instance}")].into_iter().chain(of_history);
+    let read = read.map(|name| data.join(name));
     let files = (!is_device).then_some(lock).into_iter().chain(read);
     let no_files = files.filter_map(|path| match fs::metadata(&path) {
         Ok(found) if !found.is_file() => {
@@ -195,6 +198,9 @@ fn of_another_kind(data: &Path, instance: &str) -> Vec<String> {
     // A link that leads nowhere has the name, too.
     let no_folders =
         folders.into_iter().filter(|path| path.symlink_metadata().is_ok() && !path.is_dir());
-    let no_folders = no_folders.map(|path| format!("{} is there and is no folder", path.display()));
+    let no_folders = no_folders.map(|path| match why_no_folder(&path) {
+        Some(why) => format!("{}: {why}", path.display()),
+        None => format!("{} is there and is no folder", path.display()),
+    });
     no_files.chain(folder).chain(no_folders).collect()
 }

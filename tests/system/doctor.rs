@@ -36,6 +36,8 @@ enum Become {
     Pipe,
     /// A link to what can be read, and that nobody may write, whoever it is.
     Unwritable,
+    /// A link to what is not there, as of a disk that is not mounted.
+    Dangling,
     Mode(u32),
 }
 
@@ -66,6 +68,7 @@ fn with(path: &Path, what: Become, meanwhile: impl FnOnce()) {
         Become::Unwritable => {
             symlink("/proc/sys/kernel/random/boot_id", path).expect("the folder is ours");
         }
+        Become::Dangling => symlink("/nowhere/at/all", path).expect("the folder is ours"),
         Become::Gone | Become::Mode(_) => {}
     }
     meanwhile();
@@ -120,6 +123,52 @@ fn the_doctor_finds_wrong_what_a_start_is_refused_for() {
     }
     let (code, text) = doctor(venue.data());
     assert_eq!(code, Some(0), "{text}");
+    venue.start_up();
+}
+
+/// What is told is there under the name that is told: a file in a folder that is none is not.
+#[test]
+fn what_is_in_the_way_of_a_start_is_named() {
+    const NOT_MOUNTED: &str =
+        "it is a link, and what it leads to is not there: is the disk mounted?";
+    const NO_FOLDER: &str = "what is there is no folder";
+    let mut venue = Venue::up(&[]);
+    assert!(venue.stop_up(Signal::TERM).success());
+    for (name, what, told) in [
+        ("log", Become::Dangling, NOT_MOUNTED),
+        ("snapshots", Become::Dangling, NOT_MOUNTED),
+        ("history", Become::Dangling, NOT_MOUNTED),
+        ("history", Become::File(""), NO_FOLDER),
+        ("history/adapter", Become::Dangling, NOT_MOUNTED),
+        ("history/adapter", Become::File(""), NO_FOLDER),
+        ("history/adapter", Become::Pipe, NO_FOLDER),
+        ("history/adapter/data.mdb", Become::Pipe, "not a regular file"),
+        ("history/adapter/data.mdb", Become::Unwritable, "Permission denied"),
+        ("history/adapter/lock.mdb", Become::Pipe, "not a regular file"),
+        ("history/adapter/lock.mdb", Become::Unwritable, "Permission denied"),
+    ] {
+        let path = venue.data().join(name);
+        with(&path, what, || {
+            let mut up = Process::start(&borrowed(&venue.arguments("up", true)));
+            assert_eq!(up.wait_for_end().code(), Some(1), "{name} {what:?}: {:?}", up.lines());
+            let told = format!("{}: {told}", path.display());
+            let lines = up.lines();
+            assert!(lines.iter().any(|line| line.contains(&told)), "{name} {what:?}: {lines:?}");
+            if let Become::Unwritable = what {
+                // It can be looked at, and nobody has tried to write it.
+                return;
+            }
+            let (code, text) = doctor(venue.data());
+            assert_eq!(code, Some(FOUND_WRONG), "{name} {what:?}: {text}");
+        });
+    }
+    with(&venue.data().join("snapshots"), Become::Dangling, || {
+        let (code, _, errors) = log(venue.data(), &["snapshot"]);
+        assert!(code == Some(1) && errors.contains(NOT_MOUNTED), "{errors}");
+        let (_, text) = doctor(venue.data());
+        let is_told = |line: &str| line.starts_with("WRONG") && line.contains(NOT_MOUNTED);
+        assert!(text.lines().any(is_told), "{text}");
+    });
     venue.start_up();
 }
 

@@ -8,15 +8,16 @@
 //! tell: so the starts that have not come to their end are counted. What ends the process later, whoever has started
 //! it sees, and has it noted here.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::UNIX_EPOCH;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use touchline_protocol::folder::make;
 use touchline_protocol::log::place::HISTORY_FOLDER;
 use touchline_protocol::regular_file;
 
@@ -63,7 +64,7 @@ pub(crate) struct StoreLock {
 pub(crate) fn lock(folder: &Path) -> Result<StoreLock, HistoryError> {
     let path = folder.join(LOCK);
     let failed = |source| HistoryError::File { path: path.clone(), source };
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+    make(folder).map_err(|source| HistoryError::File { path: folder.to_owned(), source })?;
     let is_new = !path.exists();
     let mut options = OpenOptions::new();
     // Who may open it may lock it, and so keep the adapter from starting.
@@ -80,6 +81,21 @@ pub(crate) fn lock(folder: &Path) -> Result<StoreLock, HistoryError> {
         Err(Errno::WOULDBLOCK) => Err(HistoryError::Taken { path }),
         Err(error) => Err(failed(error.into())),
     }
+}
+
+/// Which file of a store it is that the system does not let be opened, to be read alone or written: the database says
+/// only that there is one. The folder, where each could be.
+pub(super) fn unopened(folder: &Path, is_written: bool, source: io::Error) -> HistoryError {
+    let mut how = OpenOptions::new();
+    how.read(true).write(is_written);
+    let refused = [DATA, READERS].into_iter().find_map(|name| {
+        let path = folder.join(name);
+        let source = regular_file::open_as(&how, &path).err()?;
+        // One that is not there would have been made.
+        let is_there = path.symlink_metadata().is_ok();
+        is_there.then_some(HistoryError::File { path, source })
+    });
+    refused.unwrap_or_else(|| HistoryError::File { path: folder.to_owned(), source })
 }
 
 /// Locks the folder of a store for who only looks at it, as any number may at once; changes nothing.

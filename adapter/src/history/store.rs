@@ -546,7 +546,8 @@ fn open_environment(folder: &Path, flags: EnvFlags) -> Result<Env<WithoutTls>, H
             }
             // Which says what was the matter also to who looks for it.
             Err(heed::Error::Io(source)) => {
-                return Err(HistoryError::File { path: folder.to_owned(), source });
+                let is_written = !flags.contains(EnvFlags::READ_ONLY);
+                return Err(folder::unopened(folder, is_written, source));
             }
             opened => {
                 let path = folder.to_owned();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use std::io;
 use touchline_core::{Core, Definitions};
+use touchline_protocol::folder::why_no_folder;
 use touchline_protocol::snapshot::{
     SNAPSHOT_FOLDER, SnapshotHeader, snapshot_path, snapshot_position,
 };
@@ -24,7 +25,10 @@ pub(crate) fn snapshot_folder(data: &Path) -> PathBuf {
 /// Positions of the snapshots that there are, newest first.
 pub(super) fn positions(storage: &dyn Storage, folder: &Path) -> Result<Vec<u64>, RecoveryError> {
     let names = match storage.list(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match why_no_folder(folder) {
+            None => return Ok(Vec::new()),
+            Some(why) => Err(disk_error("listing", folder)(io::Error::new(error.kind(), why)))?,
+        },
         listed => listed.map_err(disk_error("listing", folder))?,
     };
     let mut positions: Vec<u64> = names.iter().filter_map(|name| snapshot_position(name)).collect();

@@ -2,9 +2,9 @@
 //! state written to a file that gets its name when it is whole. Called by `touchline log snapshot`, which
 //! an operator runs, or the engine's keeper in a child process.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::process::{getpid, nice};
@@ -211,11 +211,7 @@ pub(super) fn lock(data: &Path) -> Result<FolderLock, MakeError> {
     // A mistyped folder is told by the log that is missing, not given a new folder of snapshots.
     segments_for_reading(data)?;
     let folder = snapshot_folder(data);
-    DirBuilder::new()
-        .mode(0o700)
-        .recursive(true)
-        .create(&folder)
-        .map_err(disk_error("making", &folder))?;
+    touchline_protocol::folder::make(&folder).map_err(disk_error("making", &folder))?;
     sync_folder(data)?;
     let path = folder.join("lock");
     let mut how = OpenOptions::new();
