@@ -4,12 +4,15 @@
 use super::Finding;
 use super::taken::Taken;
 use rustix::fs::{FsWord, statfs, statvfs};
+use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use touchline_engine::config::{EngineConfig, GatewayBackend, WindowPlace};
-use touchline_engine::{check_data_path, doubt_of_folder, host, host::free_bytes};
+use touchline_engine::log::DiskError;
+use touchline_engine::{check_data_path, doubt_of_folder, has_log, host, host::free_bytes};
+use touchline_protocol::folder::why_no_folder;
 use touchline_protocol::log::place::SHARED_MEMORY;
 use touchline_protocol::log::{WINDOW_BYTES_AUTO, WINDOW_BYTES_MIN};
 
@@ -29,8 +32,13 @@ pub(super) fn look(data: &Path, config: &EngineConfig) -> Vec<Finding> {
     let folder = existing(data);
     let shared_memory = Path::new(SHARED_MEMORY);
     let taken = Taken::of(data, shared_memory);
-    let mut findings =
-        vec![data_folder(data), room(&folder, shared_memory, (config, &taken)), disk(&folder)];
+    // What cannot be looked into is there.
+    let is_there = has_log(data).unwrap_or(true);
+    let mut findings = vec![
+        data_folder(data),
+        room(&folder, shared_memory, (config, &taken)),
+        disk(&folder, is_there),
+    ];
     findings.extend(file_size(getrlimit(Resource::Fsize).current, (config, &taken)));
     findings.push(window(shared_memory, (config, &taken)));
     if goes_to_data_folder(shared_memory, (config, &taken))
@@ -53,8 +61,16 @@ fn existing(data: &Path) -> PathBuf {
 fn data_folder(data: &Path) -> Finding {
     let name = "data folder";
     if let Some(found) = in_the_way(data) {
-        let found = format!("{} is there and is no folder", found.display());
-        return Finding::wrong(name, found, "name another --data folder");
+        let advice = if found.exists() {
+            "name another --data folder"
+        } else {
+            "mount what it leads to, or name another --data folder"
+        };
+        let found = match why_no_folder(found) {
+            Some(why) => format!("{}: {why}", found.display()),
+            None => format!("{} is there and is no folder", found.display()),
+        };
+        return Finding::wrong(name, found, advice);
     }
     match check_data_path(data) {
         Err(error) => Finding::wrong(name, error.to_string(), ""),
@@ -80,20 +96,28 @@ fn told(free: u64, folder: &Path) -> String {
     }
 }
 
+/// Whether there is as much room as a venue soon takes. One that is there starts with less, if its window finds room.
 fn room(folder: &Path, shared_memory: &Path, (config, taken): (&EngineConfig, &Taken)) -> Finding {
     let name = "room";
     let window = window_beside_the_log(shared_memory, (config, taken));
+    let of_start = free_for_start(shared_memory, (config, taken));
     let of_log = taken.segment_bytes.map_or(config.log.segment_mib, |bytes| bytes / MIB);
     let segments = SEGMENTS - taken.segments;
-    let needed = of_log.saturating_mul(segments).saturating_add(window);
+    let needed = of_log.saturating_mul(segments).saturating_add(window).max(of_start);
     match free_bytes(folder) {
         Err(error) => Finding::wrong(name, format!("{}: {error}", folder.display()), ""),
         Ok(free) if free / MIB < needed => {
-            let window = if window == 0 { "" } else { ", and the live window" };
+            let window = if of_start == 0 { "" } else { ", and the live window" };
             let more = if taken.segments == 0 { "" } else { " more" };
             let advice =
                 format!("{needed} MiB are the least: {segments}{more} segments of the log{window}");
-            Finding::wrong(name, told(free, folder), advice)
+            if taken.segment_bytes.is_none() || free / MIB < of_start {
+                return Finding::wrong(name, told(free, folder), advice);
+            }
+            let advice = format!(
+                "{advice}; make room: the venue goes on in the segments that it has, and its log fails once they are full"
+            );
+            Finding::could(name, told(free, folder), advice)
         }
         Ok(free) => Finding::good(name, told(free, folder)),
     }
@@ -124,6 +148,16 @@ fn file_size(limit: Option<u64>, (config, taken): (&EngineConfig, &Taken)) -> Op
 fn window_beside_the_log(shared_memory: &Path, (config, taken): (&EngineConfig, &Taken)) -> u64 {
     let beside = config.log.window_mib.saturating_sub(taken.window / MIB);
     if goes_to_data_folder(shared_memory, (config, taken)) { beside } else { 0 }
+}
+
+/// MiB of the data folder's disk that must be free for its live window when an engine starts. One without a given size
+/// takes a quarter of what is free then.
+fn free_for_start(shared_memory: &Path, (config, taken): (&EngineConfig, &Taken)) -> u64 {
+    if config.log.window_mib != 0 {
+        return window_beside_the_log(shared_memory, (config, taken));
+    }
+    let least = (4 * WINDOW_BYTES_MIN).saturating_sub(taken.window).div_ceil(MIB);
+    if goes_to_data_folder(shared_memory, (config, taken)) { least } else { 0 }
 }
 
 /// Whether the live window is made in the data folder, by what is free in memory now.
@@ -163,19 +197,43 @@ fn is_memory(folder: &Path) -> bool {
     statfs(folder).is_ok_and(|disk| OF_MEMORY.contains(&disk.f_type))
 }
 
-fn disk(folder: &Path) -> Finding {
+/// That the disk cannot be tried. A venue that is there is not helped by another folder, and starts on a full disk.
+fn untried(error: &DiskError, is_there: bool) -> Finding {
+    let (name, found) = ("disk", error.to_string());
+    match Errno::from_io_error(&error.source) {
+        _ if !is_there => Finding::wrong(name, found, "name another --data folder"),
+        Some(Errno::NOSPC | Errno::DQUOT) => {
+            Finding::could(name, found, "make room, without which nobody can tell how fast it is")
+        }
+        _ => Finding::wrong(
+            name,
+            found,
+            "an engine must be able to write there, as the doctor tried to",
+        ),
+    }
+}
+
+/// How the disk takes what is to be durable, under a venue that `is_there` or is to be made.
+fn disk(folder: &Path, is_there: bool) -> Finding {
     let name = "disk";
     let trial = match host::try_disk(folder, WRITES) {
         Ok(trial) => trial,
-        Err(error) => return Finding::wrong(name, error.to_string(), "name another --data folder"),
+        Err(error) => return untried(&error, is_there),
     };
     let at = |share: usize| trial.writes[(trial.writes.len() - 1) * share / 100];
     let (median, late) = (at(50), at(99));
     let found = format!("a durable write of 4 KiB takes {median:.0?}, one in a hundred {late:.0?}");
     if is_memory(folder) {
         let found = format!("{} is memory, and no disk: {found}", folder.display());
-        let advice = "nothing that is kept here outlives the machine's next start, whatever is acknowledged as \
-                      durable: for anything but tests name another --data folder";
+        let remedy = if is_there {
+            "move the folder to a disk while nobody runs on it"
+        } else {
+            "name another --data folder"
+        };
+        let advice = format!(
+            "nothing that is kept here outlives the machine's next start, whatever is acknowledged as durable: for \
+             anything but tests {remedy}"
+        );
         return Finding::could(name, found, advice);
     }
     if !trial.is_direct {
@@ -444,10 +502,13 @@ mod tests {
         let small = Taken { segment_bytes: Some(2 * MIB), segments: 1, ..Taken::default() };
         assert_eq!(room(8, small).state, State::Good);
         let large = Taken { segment_bytes: Some(MIB << 40), segments: 2, ..Taken::default() };
-        let wrong = room(8, large);
-        assert_eq!(wrong.state, State::Wrong);
+        // It starts in the segments that it has.
+        let short = room(8, large);
+        assert_eq!(short.state, State::Could);
         let needed = format!("{} MiB are the least: 2 more segments", (2u64 << 40) + 8);
-        assert!(wrong.advice.starts_with(&needed), "{}", wrong.advice);
+        assert!(short.advice.starts_with(&needed), "{}", short.advice);
+        assert!(short.advice.contains("make room"), "{}", short.advice);
+        // Not without its window.
         let there = Taken { window: MIB << 40, ..small };
         assert_eq!(room(1 << 40, small).state, State::Wrong);
         assert_eq!(room(1 << 40, there).state, State::Good);
@@ -459,13 +520,50 @@ mod tests {
     #[test]
     fn a_folder_in_memory_is_no_good_disk() {
         let in_memory = tempfile::tempdir_in(SHARED_MEMORY).unwrap();
-        let Finding { state, found, .. } = disk(in_memory.path());
-        assert_eq!(state, State::Could, "{found}");
-        assert!(found.contains("is memory, and no disk"), "{found}");
+        for (is_there, advised) in [(false, "name another --data"), (true, "move the folder")] {
+            let Finding { state, found, advice, .. } = disk(in_memory.path(), is_there);
+            assert_eq!(state, State::Could, "{found}");
+            assert!(found.contains("is memory, and no disk"), "{found}");
+            assert!(advice.contains(advised), "{advice}");
+        }
     }
 
     #[test]
     fn a_folder_that_cannot_be_written_is_wrong() {
-        assert_eq!(disk(Path::new("/nowhere/at/all")).state, State::Wrong);
+        assert_eq!(disk(Path::new("/nowhere/at/all"), false).state, State::Wrong);
+    }
+
+    #[test]
+    fn a_disk_that_is_full_under_a_venue_is_no_reason_to_name_another_folder() {
+        let of = |errno: Errno, is_there| {
+            let path = PathBuf::from("/venue/doctor-7");
+            untried(&DiskError { what: "making", path, source: errno.into() }, is_there)
+        };
+        for full in [Errno::NOSPC, Errno::DQUOT] {
+            let (new, there) = (of(full, false), of(full, true));
+            assert_eq!(new.state, State::Wrong);
+            assert!(new.advice.contains("another --data folder"), "{}", new.advice);
+            assert_eq!(there.state, State::Could);
+            assert!(there.advice.contains("make room"), "{}", there.advice);
+        }
+        let read_only = of(Errno::ROFS, true);
+        assert_eq!(read_only.state, State::Wrong);
+        assert!(!read_only.advice.contains("another"), "{}", read_only.advice);
+    }
+
+    #[test]
+    fn a_start_needs_room_for_its_window_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let free = |place, mib, window| {
+            let config = config(|config| {
+                (config.log.window, config.log.window_mib) = (place, mib);
+            });
+            free_for_start(folder.path(), (&config, &Taken { window, ..Taken::default() }))
+        };
+        assert_eq!(free(WindowPlace::Auto, 0, 0), 0, "memory has room");
+        assert_eq!(free(WindowPlace::Data, 0, 0), 4 * WINDOW_BYTES_MIN / MIB);
+        assert_eq!(free(WindowPlace::Data, 0, 4 * WINDOW_BYTES_MIN), 0);
+        assert_eq!(free(WindowPlace::Data, 64, 0), 64);
+        assert_eq!(free(WindowPlace::Data, 64, 64 * MIB), 0);
     }
 }
