@@ -35,6 +35,10 @@ pub(crate) fn told(error: &Error, starts_processes: bool) -> Option<String> {
             limit(Resource::Nofile, 1)
         )),
         Errno::NFILE => Some("open files are scarce on this machine (fs.file-max)".to_owned()),
+        Errno::FBIG => Some(format!(
+            "the size of files is limited: this process may make none longer than {} bytes (ulimit -f)",
+            limit(Resource::Fsize, 1)
+        )),
         Errno::NOMEM => Some(format!(
             "memory is scarce: this process may have {} MiB of address space (ulimit -v), and no more than machine and \
              container give",
@@ -66,6 +70,7 @@ mod tests {
         assert!(of(Errno::MFILE).contains("(ulimit -n)"));
         assert!(of(Errno::NOMEM).contains("(ulimit -v)"));
         assert!(of(Errno::AGAIN).contains("(ulimit -u)"));
+        assert!(of(Errno::FBIG).contains("(ulimit -f)"));
         assert_eq!(of(Errno::ACCESS), "");
         // To a tool it may be a lock.
         assert_eq!(told(&of_system(Errno::AGAIN), false), None);

@@ -141,6 +141,17 @@ fn what_is_too_scarce_for_a_venue_is_named() {
             "WRONG  address space  1200 MiB for each process (ulimit -v)",
             "touchline: 1200 MiB of address space are allowed (ulimit -v)",
         ),
+        // One that the rings of sessions do not fit in, and one that the live window does not.
+        (
+            "ulimit -f 2048",
+            "WRONG  file size      no file may be longer than 1048576 bytes (ulimit -f)",
+            "this process may make none longer than 1048576 bytes (ulimit -f)",
+        ),
+        (
+            "ulimit -f 6144",
+            "WRONG  file size      no file may be longer than 3145728 bytes (ulimit -f)",
+            "this process may make none longer than 3145728 bytes (ulimit -f)",
+        ),
     ] {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let data = folder.path().join("data");
