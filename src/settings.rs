@@ -110,7 +110,9 @@ pub(crate) fn parse(arguments: &SettingsArguments, text: Option<&str>) -> Result
     for assignment in &arguments.set {
         let name = || format!("--set {assignment}");
         set(&mut table, assignment).with_context(name)?;
-        sections = read(&table).with_context(name)?;
+        sections = read(&table)
+            .map_err(|error| words_wanted(&table, assignment).unwrap_or(error))
+            .with_context(name)?;
         source.note(assignment.split('=').next().unwrap_or_default(), name());
     }
     let (engine, adapter, jobs) = sections;
@@ -172,6 +174,16 @@ fn set(table: &mut Table, assignment: &str) -> Result<()> {
     }
     keys.insert(key.to_owned(), value);
     Ok(())
+}
+
+/// What is told of a value that is no text where one of some words is wanted: which they are, as of a text. Of other
+/// values nobody says so.
+fn words_wanted(table: &Table, assignment: &str) -> Option<Error> {
+    let (path, text) = assignment.split_once('=')?;
+    let (section, key) = path.split_once('.')?;
+    let mut table = table.clone();
+    *table.get_mut(section)?.as_table_mut()?.get_mut(key)? = Value::String(text.to_owned());
+    read(&table).err().filter(|error| format!("{error:#}").contains("unknown variant"))
 }
 
 /// The TOML value that a text is, if it is one. Refuses one with lines of other keys behind it, of which nobody would
@@ -248,7 +260,14 @@ mod tests {
     #[test]
     fn a_value_of_another_kind_is_told_with_its_key() {
         for (text, told) in [
-            ("[engine]\nwait = 1", "/own/venue.toml, line 2: wanted string or table (key `wait`)"),
+            (
+                "[engine]\nwait = 1",
+                "/own/venue.toml, line 2: wanted string or table (key `wait`); expected `adaptive` or `spin`",
+            ),
+            (
+                "[log]\nwindow = {}",
+                "(key `window`); expected one of `auto`, `shared-memory`, `data`",
+            ),
             (
                 "[log]\nwindow_mib = \"x\"",
                 "line 2: invalid type: string \"x\", expected u64 (key `window_mib`)",
@@ -274,6 +293,20 @@ mod tests {
             ("wait=spin", "SECTION.KEY"),
             ("engine.weight=3", "weight"),
             ("engine.wait=fast", "--set engine.wait=fast: unknown variant `fast`"),
+            (
+                "engine.wait=1",
+                "--set engine.wait=1: unknown variant `1`, expected `adaptive` or `spin`",
+            ),
+            (
+                "gateway.backend=1",
+                "unknown variant `1`, expected one of `auto`, `io_uring`, `epoll`",
+            ),
+            (
+                "log.window={}",
+                "unknown variant `{}`, expected one of `auto`, `shared-memory`, `data`",
+            ),
+            ("adapter.front=[1]", "unknown variant `[1]`, expected `hyper` or `may`"),
+            ("log.window_mib={}", "expected u64"),
             (
                 "motor.wait=spin",
                 "--set motor.wait=spin: unknown section `motor`, expected one of accounts, adapter, ",

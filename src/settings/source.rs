@@ -4,6 +4,7 @@
 use anyhow::{Error, anyhow};
 use serde::Deserialize;
 use std::collections::HashMap;
+use std::ops::Range;
 use toml::de::DeTable;
 use touchline_adapter::config::AdapterConfig;
 use touchline_adapter::jobs::config::JobsConfig;
@@ -87,10 +88,25 @@ impl Source {
                 let offset = found.span().map(|span| span.start);
                 let key = offset.and_then(|offset| self.key_of_value_at(offset));
                 let key = key.map_or_else(String::new, |key| format!(" (key `{key}`)"));
-                anyhow!("{}{key}", found.message()).context(self.name_with(offset))
+                let words = found.span().and_then(|value| self.words_wanted(&found, value));
+                let words = words.map_or_else(String::new, |words| format!("; {words}"));
+                anyhow!("{}{key}{words}", found.message()).context(self.name_with(offset))
             }
             _ => error.context(self.name.clone()),
         }
+    }
+
+    /// Which words are wanted instead of a value that is no text, if some are: of a text that is none of them that is
+    /// said.
+    fn words_wanted(&self, found: &toml::de::Error, value: Range<usize>) -> Option<String> {
+        const OF_TEXT: &str = "unknown variant ";
+        if found.message().starts_with(OF_TEXT) {
+            return None;
+        }
+        let (before, behind) = (self.text.get(..value.start)?, self.text.get(value.end..)?);
+        let of_text = toml::from_str::<File>(&format!("{before}\"\"{behind}")).err()?;
+        let (_, words) = of_text.message().strip_prefix(OF_TEXT)?.split_once(", ")?;
+        Some(words.to_owned())
     }
 
     /// Where in the text a key of a section stands.
