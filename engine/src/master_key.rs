@@ -86,7 +86,8 @@ enum Marked {
     Unreadable(io::Error),
 }
 
-/// The key of a venue that has a log. Refuses one that is not the one that the mark is of.
+/// The key of a venue that has a log. Refuses one that is not the one that the mark is of, and any beside a mark that is
+/// damaged.
 fn own(data: &Path) -> Result<(MasterKey, Marked)> {
     let key = MasterKey::load(&data.join(FILE))
         .context("the venue's keys come from its master key: put the file back")?;
@@ -99,14 +100,20 @@ fn own(data: &Path) -> Result<(MasterKey, Marked)> {
             file.display()
         )
     };
+    let damaged = || {
+        let (file, path) = (data.join(FILE), path.display());
+        format!(
+            "{path} is damaged: no mark is that long, so nothing tells whether {} is this venue's. If it is, remove \
+             {path}, which a start makes anew; with another one every API key and secret would be void",
+            file.display()
+        )
+    };
     let marked = match regular_file::read_to_string(&path) {
         Ok(mark) if mark.trim_end() == key.mark() => Marked::AsIs,
         Ok(mark) if mark.trim_end().len() < key.mark().len() => Marked::NotYet,
-        Ok(_) => bail!(other()),
-        // What is longer than any mark is not this key's.
-        Err(error) if error.kind() == ErrorKind::FileTooLarge => {
-            return Err(error).with_context(|| path.display().to_string()).with_context(other);
-        }
+        Ok(mark) if mark.trim_end().len() == key.mark().len() => bail!(other()),
+        Ok(_) => bail!(damaged()),
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => bail!(damaged()),
         Err(error) if error.kind() == ErrorKind::NotFound => Marked::NotYet,
         Err(error) => Marked::Unreadable(error),
     };
@@ -126,20 +133,25 @@ fn leave_mark(data: &Path, key: &MasterKey) {
 mod tests {
     use super::*;
     use crate::skipped::skipped;
-    use std::fs::File;
+    use std::fs;
     use std::os::unix::fs::chown;
 
     #[test]
-    fn a_mark_that_is_longer_than_any_is_anothers() {
+    fn a_mark_that_is_longer_than_any_is_refused_as_damaged() {
         let data = tempfile::tempdir().unwrap();
-        MasterKey::load_or_create(&data.path().join(FILE)).unwrap();
-        let mark = File::create(data.path().join(MARK_FILE)).unwrap();
-        for bytes in [100, 1 << 20] {
-            mark.set_len(bytes).unwrap();
-            let refused = format!("{:#}", own(data.path()).map(drop).unwrap_err());
-            assert!(refused.contains("another one than this venue's"), "{bytes}: {refused}");
-            assert!(refused.contains(MARK_FILE), "{bytes}: {refused}");
+        let key = MasterKey::load_or_create(&data.path().join(FILE)).unwrap();
+        let path = data.path().join(MARK_FILE);
+        let refused = || format!("{:#}", own(data.path()).map(drop).unwrap_err());
+        for bytes in [key.mark().len() + 1, 100, 1 << 20] {
+            let behind = "x".repeat(bytes - key.mark().len());
+            fs::write(&path, key.mark() + &behind).unwrap();
+            let refused = refused();
+            let told = format!("{} is damaged", path.display());
+            assert!(refused.contains(&told), "{bytes}: {refused}");
+            assert!(!refused.contains("another one"), "{bytes}: {refused}");
         }
+        fs::write(&path, "x".repeat(key.mark().len())).unwrap();
+        assert!(refused().contains("another one than this venue's"), "{}", refused());
     }
 
     /// Only who may give files away can try it.

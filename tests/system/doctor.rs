@@ -94,6 +94,8 @@ fn the_doctor_finds_wrong_what_a_start_is_refused_for() {
         ("master.key", Become::Gone, "put the file back"),
         ("master.key", Become::File(""), "0 bytes, expected 32"),
         ("master.key", Become::File("another one of as many bytes, 32"), "is another one than"),
+        ("master.mark", Become::File("0123456789abcdef"), "is another one than"),
+        ("master.mark", Become::File("longer than any mark is"), "master.mark is damaged"),
         ("token-keys.json", Become::File(""), "not a list of keys"),
         ("key-addresses", Become::File("x ::1"), "line 1 of the list"),
         ("log/00000001.seg", Become::Gone, "00000001.seg is missing"),
