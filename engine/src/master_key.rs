@@ -104,7 +104,7 @@ fn own(data: &Path) -> Result<(MasterKey, Marked)> {
         let (file, path) = (data.join(FILE), path.display());
         format!(
             "{path} is damaged: no mark is that long, so nothing tells whether {} is this venue's. If it is, remove \
-             {path}, which a start makes anew; with another one every API key and secret would be void",
+             {path}, which a start makes anew; with any other every API key and secret would be void",
             file.display()
         )
     };
