@@ -99,6 +99,9 @@ impl Uring {
         // In front of the trial, so that this is one too: a kernel before 5.13 refuses such a poll at once.
         made.listen_to_bell();
         made.try_receive()?;
+        // Each ring would go by way of the thread that has asked for it, this one: the thread that takes the turns gives
+        // that poll up with its first one, and asks anew.
+        made.ring.cancel(name(BELL, 0), name(NOTHING, 0));
         Ok(made)
     }
 
@@ -195,7 +198,7 @@ impl Uring {
     /// The bell rang, or cannot be waited for.
     fn rang(&mut self, completion: &Completion) -> io::Result<()> {
         match completion.result {
-            // The kernel gives up what a thread has asked for that has ended: it is asked anew by this one.
+            // The poll of the thread that made this was given up: it is asked for anew by this one.
             Ok(_) | Err(Errno::CANCELED) => {}
             Err(error) => {
                 // Another poll would fail in the same way, and at once.
@@ -412,9 +415,12 @@ impl Backend for Uring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::patience::{PATIENCE, Wait};
+    use crate::patience::{PATIENCE, Wait, join};
     use crate::skipped::skipped;
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::thread::gettid;
+    use std::sync::mpsc;
+    use std::{fs, thread};
 
     /// None where the kernel refuses io_uring.
     fn new_uring() -> Option<Uring> {
@@ -435,7 +441,11 @@ mod tests {
     fn a_submission_that_the_kernel_refuses_is_an_error_of_the_turn() {
         let Some(mut uring) = new_uring() else { return };
         let mut happened = Vec::new();
-        uring.turn(Duration::ZERO, &mut happened).expect("the kernel takes what is queued");
+        // The first turn gives up a poll and asks for another one.
+        for _ in 0..2 {
+            uring.turn(Duration::ZERO, &mut happened).expect("the kernel takes what is queued");
+        }
+        assert!(!uring.ring.has_queued());
         uring.ring.lose();
         // Without anything to hand over or to wait for there is no system call, so nothing to fail.
         uring.turn(Duration::ZERO, &mut happened).expect("nothing is asked of the kernel");
@@ -465,6 +475,50 @@ mod tests {
         assert!(ended.to_string().contains("cannot wait for the bell"), "{ended}");
     }
 
+    /// Else that thread would have to get a core before the one that waits is woken.
+    #[test]
+    fn no_ring_of_the_bell_goes_by_way_of_the_thread_that_has_made_it() {
+        const RINGS: u64 = 200;
+        let (give, given) = mpsc::channel();
+        let (end, may_end) = mpsc::channel::<()>();
+        let maker = thread::spawn(move || {
+            give.send((new_uring(), gettid())).expect("it is waited for");
+            let _ended = may_end.recv();
+        });
+        let (uring, maker_id) = given.recv().expect("it is made");
+        let Some(mut uring) = uring else { return };
+        let switches = || -> u64 {
+            let status = fs::read_to_string(format!("/proc/self/task/{maker_id}/status"));
+            let status = status.expect("it lives");
+            let line =
+                status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            line.expect("the kernel counts them").trim().parse().expect("a number")
+        };
+        let mut happened = Vec::new();
+        let bell = Arc::clone(&uring.bell);
+        let mut hear = || {
+            bell.park(false);
+            bell.ring();
+            let wait = Wait::begin();
+            while is_rung(&bell) {
+                wait.go_on("the bell is not heard");
+                uring.turn(Duration::from_millis(10), &mut happened).expect("a turn");
+            }
+        };
+        hear();
+        let before = switches();
+        (0..RINGS).for_each(|_| hear());
+        let woken = switches() - before;
+        assert!(woken < RINGS / 2, "it was woken {woken} times");
+        drop(end);
+        join(maker, "the thread that has made it");
+    }
+
+    fn is_rung(bell: &Bell) -> bool {
+        let mut event = [PollFd::from_borrowed_fd(bell.event(), PollFlags::IN)];
+        poll(&mut event, Some(&Timespec::default())).expect("it can be looked at") > 0
+    }
+
     /// As when the thread that made it has ended.
     #[test]
     fn a_poll_of_the_bell_that_is_given_up_is_begun_anew() {
@@ -475,12 +529,8 @@ mod tests {
         let bell = Arc::clone(&uring.bell);
         bell.park(false);
         bell.ring();
-        let is_rung = || {
-            let mut event = [PollFd::from_borrowed_fd(bell.event(), PollFlags::IN)];
-            poll(&mut event, Some(&Timespec::default())).expect("it can be looked at") > 0
-        };
         let wait = Wait::begin();
-        while is_rung() {
+        while is_rung(&bell) {
             wait.go_on("the bell is not heard");
             uring.turn(Duration::from_millis(10), &mut happened).expect("a turn");
         }
