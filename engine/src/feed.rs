@@ -89,7 +89,7 @@ pub struct FeedDesk {
     memory: OwnedFd,
     slots: u32,
     incarnation: Incarnation,
-    /// What the feed thread sleeps on; the keeper rings it too.
+    /// What the feed thread sleeps on; keeper and duty thread ring it too.
     signal: Arc<LocalSignal>,
     /// Readers of the memory, and of streams.
     readers: [Audience; 2],

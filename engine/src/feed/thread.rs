@@ -35,7 +35,7 @@ use crate::notice::alert;
 /// Transactions between two looks at the mail; readers are woken as often at the least.
 const BATCH: u32 = 256;
 
-/// Longest sleep. Nothing depends on it: the keeper and the gateway wake the thread, also when the log has failed.
+/// Longest sleep. Nothing depends on it: duty thread, keeper and gateway wake the thread, also when the log has failed.
 const LONGEST_SLEEP: Duration = Duration::from_millis(500);
 
 /// Sleep while somebody waits for a snapshot that cannot be made yet.

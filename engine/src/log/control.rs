@@ -241,15 +241,21 @@ impl Control {
         if self.inner.keeper_rest.tell(appended, is_wanted, || self.is_follower_parked())
             && !self.inner.keeper.wake_if_seen_parked()
         {
-            self.wake_follower_of_appended();
+            self.wake_follower_seen_parked();
         }
     }
 
     /// A keeper that is awake may be in a write, and looks only behind it what else was appended.
-    fn wake_follower_of_appended(&self) {
-        if let Some(Follower { signal, follow: Follow::Appended }) = self.inner.follower.get() {
+    fn wake_follower_seen_parked(&self) {
+        if let Some(signal) = self.follower_of_appended() {
             signal.wake_if_seen_parked();
         }
+    }
+
+    #[inline]
+    fn follower_of_appended(&self) -> Option<&LocalSignal> {
+        let follower = self.inner.follower.get()?;
+        (follower.follow == Follow::Appended).then_some(&*follower.signal)
     }
 
     /// What the keeper sleeps by, and by which it knows up to where it is waited for.
@@ -364,14 +370,21 @@ impl Control {
         self.inner.follower.get_or_init(|| Follower { signal, follow });
     }
 
-    /// Whether there is a thread that follows the log, and it sleeps or is about to; see
+    /// Whether there is a thread that follows what is appended, and it sleeps or is about to; see
     /// [`LocalSignal::is_parked`].
     #[inline]
     pub(crate) fn is_follower_parked(&self) -> bool {
-        self.inner.follower.get().is_some_and(|follower| follower.signal.is_parked())
+        self.follower_of_appended().is_some_and(LocalSignal::is_parked)
     }
 
-    /// Wakes the thread that follows the log, if there is one and it sleeps.
+    /// Wakes the thread that follows what is appended, if there is one and it sleeps.
+    pub(crate) fn wake_follower_of_appended(&self) {
+        if let Some(signal) = self.follower_of_appended() {
+            signal.wake();
+        }
+    }
+
+    /// Wakes the thread that follows the log, whichever of both, if there is one and it sleeps.
     pub(crate) fn wake_follower(&self) {
         if let Some(follower) = self.inner.follower.get() {
             follower.signal.wake();

@@ -140,7 +140,7 @@ impl Keeper {
         if appended != self.moved.1 {
             self.moved = ((self.now)(), appended);
             // It is not to wait for the disk.
-            self.progress.control.wake_follower();
+            self.progress.control.wake_follower_of_appended();
         }
         self.disk.set_load(self.progress.load(appended));
         let behind = appended - self.progress.durable();

@@ -98,6 +98,23 @@ fn whoever_follows_the_log_is_woken_when_it_has_failed() {
     assert_eq!((log.control.state(), signal.rings()), (LogState::LogFailed, 1));
 }
 
+#[test]
+fn whoever_follows_what_is_durable_sleeps_while_it_gathers() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = open(folder.path(), Duration::ZERO);
+    let signal = Arc::new(LocalSignal::new());
+    log.control.set_follower(Arc::clone(&signal), Follow::Durable);
+    assert!(eventually(|| log.control.is_keeper_parked()));
+    let turns = log.control.keeper_turns();
+    // What ends a sleep with nothing to do is no matter of the follower's.
+    append(&mut log);
+    assert!(eventually(|| log.control.keeper_turns() > turns && log.control.is_keeper_parked()));
+    signal.line().raise();
+    let rings = log.control.keeper_rings();
+    (0..ROUNDS).for_each(|_| append(&mut log));
+    assert_eq!((log.control.keeper_rings(), signal.rings()), (rings, 0));
+}
+
 /// A disk that tells of each write of blocks that `holds`, by its length, and ends none before what is given last is
 /// dropped.
 fn held_disk(
