@@ -16,7 +16,7 @@ pub(crate) fn check_is_own(data: &Path) -> Result<()> {
     ensure!(
         owner == user,
         "{} is the venue of user {owner}, who could not read what user {user} makes in it: run this as that user \
-         (sudo -u '#{owner}'), or make the folder yours (chown -R)",
+         (sudo -u '#{owner}')",
         data.display()
     );
     Ok(())

@@ -327,8 +327,38 @@ pub struct StateLetter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::patience::Wait;
+    use crate::patience::{Wait, join};
     use std::thread;
+
+    #[test]
+    fn letters_that_two_take_come_once() {
+        const LETTERS: usize = 20_000;
+        let mailbox = Mailbox::default();
+        let taken = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            let take = || {
+                let (mut mine, wait) = (Vec::new(), Wait::begin());
+                while taken.load(Ordering::Relaxed) < LETTERS {
+                    assert!(mailbox.waiting() <= LETTERS, "more were taken than were put");
+                    let Some(letter) = mailbox.take() else {
+                        wait.go_on("letters are lost");
+                        thread::yield_now();
+                        continue;
+                    };
+                    taken.fetch_add(1, Ordering::Relaxed);
+                    mine.push(letter);
+                }
+                mine
+            };
+            let takers = [scope.spawn(take), scope.spawn(take)];
+            (0..LETTERS).for_each(|letter| mailbox.put(letter));
+            let each = takers.map(|taker| taker.join().unwrap());
+            assert!(each.iter().all(|letters| letters.is_sorted()), "in another order");
+            let mut all = each.concat();
+            all.sort_unstable();
+            assert_eq!(all, (0..LETTERS).collect::<Vec<_>>());
+        });
+    }
 
     #[test]
     fn letters_of_several_threads_come_once_and_each_threads_in_order() {
@@ -357,17 +387,21 @@ mod tests {
 
     #[test]
     fn who_takes_and_who_puts_do_not_wait_for_each_other() {
-        let mailbox = Mailbox::default();
-        let taking = mailbox.hold_taking();
-        mailbox.put(1);
-        mailbox.put(2);
-        assert_eq!(mailbox.waiting(), 2);
-        drop(taking);
-        let putting = mailbox.hold_putting();
-        assert_eq!([(); 3].map(|()| mailbox.take()), [Some(1), Some(2), None]);
-        drop(putting);
-        mailbox.put(3);
-        assert_eq!(mailbox.take(), Some(3));
+        // One that waits for itself would wait for ever.
+        let done = thread::spawn(|| {
+            let mailbox = Mailbox::default();
+            let taking = mailbox.hold_taking();
+            mailbox.put(1);
+            mailbox.put(2);
+            assert_eq!(mailbox.waiting(), 2);
+            drop(taking);
+            let putting = mailbox.hold_putting();
+            assert_eq!([(); 3].map(|()| mailbox.take()), [Some(1), Some(2), None]);
+            drop(putting);
+            mailbox.put(3);
+            assert_eq!(mailbox.take(), Some(3));
+        });
+        join(done, "each end of the mailbox");
     }
 
     #[test]

@@ -145,8 +145,8 @@ fn told_of_continuation(pending: Option<PendingHead>) -> String {
                 session => format!(", of command {sequence} of session {session}"),
             };
             format!(
-                "{what}: work is pending still{whose}, and this engine will most probably end of it again. Nothing in \
-                 the log is lost; a corrected build is what is needed"
+                "{what}: work is pending{whose}. If it is that work, this engine will most probably end of it again: \
+                 nothing in the log is lost then, and a corrected build is what is needed"
             )
         }
     }
@@ -262,11 +262,11 @@ mod tests {
             correlation: 0,
             sequence: Sequence(sequence),
         };
-        let again = "this engine will most probably end of it again. Nothing in the log is lost; a corrected build";
+        let again = "If it is that work, this engine will most probably end of it again: nothing in the log is lost";
         for (pending, told) in [
             (None, "no work is pending any more"),
-            (Some(head(0, 0)), &format!("pending still, and {again}")[..]),
-            (Some(head(3, 17)), &format!("pending still, of command 17 of session 3, and {again}")),
+            (Some(head(0, 0)), &format!("is pending. {again}")[..]),
+            (Some(head(3, 17)), &format!("is pending, of command 17 of session 3. {again}")),
         ] {
             let (quarantine, lines) = Quarantine::read(data.path(), pending);
             assert_eq!(quarantine, Quarantine::default());
