@@ -35,7 +35,8 @@ pub(crate) fn told(error: &Error, starts_processes: bool) -> Option<String> {
             limit(Resource::Nofile, 1)
         )),
         Errno::NFILE => Some("open files are scarce on this machine (fs.file-max)".to_owned()),
-        Errno::FBIG => Some(format!(
+        // Without such a limit it is the file system that has files of that length at the most.
+        Errno::FBIG if getrlimit(Resource::Fsize).current.is_some() => Some(format!(
             "the size of files is limited: this process may make none longer than {} bytes (ulimit -f)",
             limit(Resource::Fsize, 1)
         )),
@@ -70,7 +71,8 @@ mod tests {
         assert!(of(Errno::MFILE).contains("(ulimit -n)"));
         assert!(of(Errno::NOMEM).contains("(ulimit -v)"));
         assert!(of(Errno::AGAIN).contains("(ulimit -u)"));
-        assert!(of(Errno::FBIG).contains("(ulimit -f)"));
+        let is_limited = getrlimit(Resource::Fsize).current.is_some();
+        assert_eq!(of(Errno::FBIG).contains("(ulimit -f)"), is_limited);
         assert_eq!(of(Errno::ACCESS), "");
         // To a tool it may be a lock.
         assert_eq!(told(&of_system(Errno::AGAIN), false), None);

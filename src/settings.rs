@@ -182,7 +182,11 @@ fn words_wanted(table: &Table, assignment: &str) -> Option<Error> {
     let (path, text) = assignment.split_once('=')?;
     let (section, key) = path.split_once('.')?;
     let mut table = table.clone();
-    *table.get_mut(section)?.as_table_mut()?.get_mut(key)? = Value::String(text.to_owned());
+    let value = table.get_mut(section)?.as_table_mut()?.get_mut(key)?;
+    if value.is_str() {
+        return None;
+    }
+    *value = Value::String(text.to_owned());
     read(&table).err().filter(|error| format!("{error:#}").contains("unknown variant"))
 }
 
@@ -281,6 +285,10 @@ mod tests {
             let error = of_text(text).map(|_| ()).unwrap_err();
             assert!(format!("{error:#}").contains(told), "{error:#}");
         }
+        // It takes any text, and the words are those of the other one.
+        let two =
+            of_text("[adapter]\ninstance = 1\n[log]\nwindow = \"x\"").map(|_| ()).unwrap_err();
+        assert!(format!("{two:#}").ends_with("(key `instance`)"), "{two:#}");
     }
 
     #[test]
@@ -293,6 +301,7 @@ mod tests {
             ("wait=spin", "SECTION.KEY"),
             ("engine.weight=3", "weight"),
             ("engine.wait=fast", "--set engine.wait=fast: unknown variant `fast`"),
+            ("engine.wait=\"fast\"", "unknown variant `fast`"),
             (
                 "engine.wait=1",
                 "--set engine.wait=1: unknown variant `1`, expected `adaptive` or `spin`",

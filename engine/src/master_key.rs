@@ -5,12 +5,11 @@ use crate::notice::alert;
 use crate::process::{check_new_log, has_log};
 use anyhow::{Context, Result, bail, ensure};
 use rustix::process::geteuid;
-use std::fs::DirBuilder;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use touchline_protocol::credentials::MasterKey;
-use touchline_protocol::regular_file;
+use touchline_protocol::{folder, regular_file};
 
 /// The key's file in the data folder.
 const FILE: &str = "master.key";
@@ -39,10 +38,7 @@ pub(crate) fn load(data: &Path) -> Result<MasterKey> {
     } else {
         check_new_log(data)?;
     }
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(data)
+    folder::make(data)
         .with_context(|| format!("cannot make the data folder {}", data.display()))?;
     let key = MasterKey::load_or_create(&path)?;
     leave_mark(data, &key);
@@ -87,7 +83,7 @@ enum Marked {
 }
 
 /// The key of a venue that has a log. Refuses one that is not the one that the mark is of, and any beside a mark that is
-/// damaged.
+/// longer than it can be, or no text.
 fn own(data: &Path) -> Result<(MasterKey, Marked)> {
     let key = MasterKey::load(&data.join(FILE))
         .context("the venue's keys come from its master key: put the file back")?;
@@ -103,7 +99,7 @@ fn own(data: &Path) -> Result<(MasterKey, Marked)> {
     let damaged = || {
         let (file, path) = (data.join(FILE), path.display());
         format!(
-            "{path} is damaged: no mark is that long, so nothing tells whether {} is this venue's. If it is, remove \
+            "{path} is damaged: that is no mark, so nothing tells whether {} is this venue's. If it is, remove \
              {path}, which a start makes anew; with any other every API key and secret would be void",
             file.display()
         )
@@ -113,7 +109,9 @@ fn own(data: &Path) -> Result<(MasterKey, Marked)> {
         Ok(mark) if mark.trim_end().len() < key.mark().len() => Marked::NotYet,
         Ok(mark) if mark.trim_end().len() == key.mark().len() => bail!(other()),
         Ok(_) => bail!(damaged()),
-        Err(error) if error.kind() == ErrorKind::FileTooLarge => bail!(damaged()),
+        Err(error) if matches!(error.kind(), ErrorKind::FileTooLarge | ErrorKind::InvalidData) => {
+            bail!(damaged())
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => Marked::NotYet,
         Err(error) => Marked::Unreadable(error),
     };
@@ -137,7 +135,7 @@ mod tests {
     use std::os::unix::fs::chown;
 
     #[test]
-    fn a_mark_that_is_longer_than_any_is_refused_as_damaged() {
+    fn a_mark_that_is_longer_than_any_or_no_text_is_refused_as_damaged() {
         let data = tempfile::tempdir().unwrap();
         let key = MasterKey::load_or_create(&data.path().join(FILE)).unwrap();
         let path = data.path().join(MARK_FILE);
@@ -150,6 +148,8 @@ mod tests {
             assert!(refused.contains(&told), "{bytes}: {refused}");
             assert!(!refused.contains("another one"), "{bytes}: {refused}");
         }
+        fs::write(&path, [0xff; 8]).unwrap();
+        assert!(refused().contains("is damaged"), "{}", refused());
         fs::write(&path, "x".repeat(key.mark().len())).unwrap();
         assert!(refused().contains("another one than this venue's"), "{}", refused());
     }

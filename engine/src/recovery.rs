@@ -85,7 +85,9 @@ use crate::log::{
     storage::Storage,
 };
 use crate::notice::alert;
-use crate::snapshot::{Aside, Attesting, Restored, Witness, behind, put_aside, restore_newest};
+use crate::snapshot::{
+    Aside, Attesting, Restored, Witness, behind, check_snapshot_folder, put_aside, restore_newest,
+};
 
 /// The folder of commands that have ended an engine, in the data folder.
 pub(crate) const POISON_FOLDER: &str = "poison";
@@ -131,6 +133,7 @@ pub(crate) fn recover(
         segments.extend(disk.next());
     }
 
+    check_snapshot_folder(data)?;
     let restored = restore_newest(&segments, data, &mut |content| state.restore(content))?;
     let restored_incarnation = restored.incarnation;
     let walked = replay(&segments, &restored, (state, progress), &mut findings)?;

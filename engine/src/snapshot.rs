@@ -26,7 +26,7 @@ pub(crate) use folder::{
     Aside, Attesting, Restored, Witness, behind, list_in, newest_path, put_aside, restore_newest,
     snapshot_folder,
 };
-pub use folder::{Listed, definitions, list, load};
+pub use folder::{Listed, check_snapshot_folder, definitions, list, load};
 pub use make::{Made, MakeError, MakeOptions, lower_priority, make};
 pub use prune::{PruneError, Pruned, prune};
 pub use touchline_core::Definitions;

@@ -5,7 +5,7 @@
 //! is overwritten, by the rule in [`overtaking`]. `client` puts these together for whoever talks to the
 //! engine, and [`credentials`] says who may; [`feed`] is what everybody may read. `open_files` is what a process does
 //! that serves many, `outlet` how it prints, `ending` what ends it; `regular_file`
-//! opens what may be none, and `folder` makes what may be in the way; [`words`] copies what is read again at once. The
+//! opens what may be none, and `folder` makes folders where something may be in the way; [`words`] copies what is read again at once. The
 //! engine's core uses the vocabulary and that.
 //!
 //! The feature `transport` is on by default. Without it there are the vocabulary, [`words`] and

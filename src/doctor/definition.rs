@@ -6,7 +6,7 @@ use crate::settings::Settings;
 use std::path::Path;
 use touchline_engine::config::EngineConfig;
 use touchline_engine::genesis::{doubt_of_sessions, doubts_of_section};
-use touchline_engine::snapshot::list;
+use touchline_engine::snapshot::{check_snapshot_folder, list};
 use touchline_engine::{check_definition, check_new_log, has_log};
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::log::reader::{Follow, LogReader};
@@ -57,7 +57,7 @@ fn defined(data: &Path, settings: &Settings) -> Vec<Finding> {
 /// that is missing between others, a first one that is none, or a beginning that was pruned and whose snapshots are
 /// gone.
 fn unusable_log(data: &Path) -> Option<Finding> {
-    if let Err(error) = list(data) {
+    if let Err(error) = check_snapshot_folder(data).and_then(|()| list(data)) {
         return Some(Finding::wrong(NAME, error.to_string(), ""));
     }
     // What keeps a reader alone from it keeps no engine from it.

@@ -201,6 +201,9 @@ fn is_memory(folder: &Path) -> bool {
 fn untried(error: &DiskError, is_there: bool) -> Finding {
     let (name, found) = ("disk", error.to_string());
     match Errno::from_io_error(&error.source) {
+        Some(Errno::FBIG) => {
+            Finding::wrong(name, found, "raise the limit on the size of files (ulimit -f)")
+        }
         _ if !is_there => Finding::wrong(name, found, "name another --data folder"),
         Some(Errno::NOSPC | Errno::DQUOT) => {
             Finding::could(name, found, "make room, without which nobody can tell how fast it is")

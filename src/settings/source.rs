@@ -105,6 +105,10 @@ impl Source {
         }
         let (before, behind) = (self.text.get(..value.start)?, self.text.get(value.end..)?);
         let of_text = toml::from_str::<File>(&format!("{before}\"\"{behind}")).err()?;
+        if of_text.span().is_none_or(|span| span.start != value.start) {
+            // Of another key: this one takes any text.
+            return None;
+        }
         let (_, words) = of_text.message().strip_prefix(OF_TEXT)?.split_once(", ")?;
         Some(words.to_owned())
     }

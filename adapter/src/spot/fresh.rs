@@ -10,9 +10,12 @@ use touchline_protocol::units::{OrderId, Position, SymbolId};
 use super::responses::Extras;
 use crate::link::Decision;
 
-/// Orders that are kept at the most, in some 6 MiB. Where the views lack more, the oldest are forgotten, and a cancel of
+/// Orders that are kept at the most, in some 10 MiB. Where the views lack more, the oldest are forgotten, and a cancel of
 /// one of these waits for the views.
 const ORDERS_MAX: usize = 65_536;
+
+/// So many that the views hold by now are forgotten with each that is noted: whoever places one waits for it.
+const FORGOTTEN_MAX: usize = 64;
 
 /// An order, within one connection to the engine: an engine that has lost some of the log gives their numbers out
 /// again.
@@ -42,13 +45,18 @@ impl Fresh {
         if decision.connection < table.connection || table.extras.insert(order, extras).is_some() {
             return;
         }
-        table.by_age.push_back((decision.position, order));
-        while let Some(&(position, oldest)) = table.by_age.front()
-            && (position <= reached || table.by_age.len() > ORDERS_MAX)
-        {
-            table.by_age.pop_front();
-            table.extras.remove(&oldest);
+        for _ in 0..FORGOTTEN_MAX {
+            match table.by_age.front() {
+                Some(&(position, oldest))
+                    if position <= reached || table.by_age.len() >= ORDERS_MAX =>
+                {
+                    table.by_age.pop_front();
+                    table.extras.remove(&oldest);
+                }
+                _ => break,
+            }
         }
+        table.by_age.push_back((decision.position, order));
     }
 
     /// What the order was placed with that this decision is about; `None` if that is not known here.
@@ -91,9 +99,13 @@ mod tests {
         assert_eq!([kept(10), kept(11), kept(end)].map(|one| one.is_some()), [false, true, true]);
         assert_eq!(kept(11), Some(Extras::new(5, 0)));
         assert_eq!(fresh.find(&decision(1, end + 1), (SymbolId(2), OrderId(11))), None);
+        // Some at a time.
         note(end + 1, end);
+        assert_eq!(fresh.table().extras.len(), ORDERS_MAX - FORGOTTEN_MAX + 1);
+        let enough = (ORDERS_MAX / FORGOTTEN_MAX) as u64;
+        (2..=enough).for_each(|more| note(end + more, end));
         let table = fresh.table();
-        assert_eq!((table.extras.len(), table.by_age.len()), (1, 1));
+        assert_eq!((table.extras.len() as u64, table.by_age.len() as u64), (enough, enough));
     }
 
     #[test]

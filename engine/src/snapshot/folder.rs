@@ -22,13 +22,25 @@ pub(crate) fn snapshot_folder(data: &Path) -> PathBuf {
     data.join(SNAPSHOT_FOLDER)
 }
 
+/// Refuses a folder of snapshots that is a link to what is not there: an engine would go on without those that lie on a
+/// disk that is not mounted, and make none. Who only reads does without them.
+///
+/// # Errors
+/// If it is one.
+pub fn check_snapshot_folder(data: &Path) -> Result<(), RecoveryError> {
+    let folder = snapshot_folder(data);
+    match why_no_folder(&folder) {
+        Some(why) => {
+            Err(disk_error("listing", &folder)(io::Error::new(io::ErrorKind::NotADirectory, why)))?
+        }
+        None => Ok(()),
+    }
+}
+
 /// Positions of the snapshots that there are, newest first.
 pub(super) fn positions(storage: &dyn Storage, folder: &Path) -> Result<Vec<u64>, RecoveryError> {
     let names = match storage.list(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match why_no_folder(folder) {
-            None => return Ok(Vec::new()),
-            Some(why) => Err(disk_error("listing", folder)(io::Error::new(error.kind(), why)))?,
-        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         listed => listed.map_err(disk_error("listing", folder))?,
     };
     let mut positions: Vec<u64> = names.iter().filter_map(|name| snapshot_position(name)).collect();
