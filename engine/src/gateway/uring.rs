@@ -494,20 +494,9 @@ mod tests {
                 status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
             line.expect("the kernel counts them").trim().parse().expect("a number")
         };
-        let mut happened = Vec::new();
-        let bell = Arc::clone(&uring.bell);
-        let mut hear = || {
-            bell.park(false);
-            bell.ring();
-            let wait = Wait::begin();
-            while is_rung(&bell) {
-                wait.go_on("the bell is not heard");
-                uring.turn(Duration::from_millis(10), &mut happened).expect("a turn");
-            }
-        };
-        hear();
+        hear_a_ring(&mut uring);
         let before = switches();
-        (0..RINGS).for_each(|_| hear());
+        (0..RINGS).for_each(|_| hear_a_ring(&mut uring));
         let woken = switches() - before;
         assert!(woken < RINGS / 2, "it was woken {woken} times");
         drop(end);
@@ -519,14 +508,9 @@ mod tests {
         poll(&mut event, Some(&Timespec::default())).expect("it can be looked at") > 0
     }
 
-    /// As when the thread that made it has ended.
-    #[test]
-    fn a_poll_of_the_bell_that_is_given_up_is_begun_anew() {
-        let Some(mut uring) = new_uring() else { return };
-        let mut happened = Vec::new();
-        uring.ring.cancel(name(BELL, 0), name(NOTHING, 0));
-        uring.turn(Duration::ZERO, &mut happened).expect("the kernel takes what is queued");
-        let bell = Arc::clone(&uring.bell);
+    /// Rings the bell, and takes turns until it is heard.
+    fn hear_a_ring(uring: &mut Uring) {
+        let (bell, mut happened) = (Arc::clone(&uring.bell), Vec::new());
         bell.park(false);
         bell.ring();
         let wait = Wait::begin();
@@ -534,6 +518,16 @@ mod tests {
             wait.go_on("the bell is not heard");
             uring.turn(Duration::from_millis(10), &mut happened).expect("a turn");
         }
+    }
+
+    /// As when the thread that made it has ended.
+    #[test]
+    fn a_poll_of_the_bell_that_is_given_up_is_begun_anew() {
+        let Some(mut uring) = new_uring() else { return };
+        let mut happened = Vec::new();
+        uring.ring.cancel(name(BELL, 0), name(NOTHING, 0));
+        uring.turn(Duration::ZERO, &mut happened).expect("the kernel takes what is queued");
+        hear_a_ring(&mut uring);
     }
 
     #[test]
