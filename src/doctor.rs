@@ -14,7 +14,9 @@ use crate::{notice, settings};
 use anyhow::Result;
 use host::Host;
 use serde::Serialize;
+use std::path::Path;
 use std::process::ExitCode;
+use touchline_protocol::folder::why_no_folder;
 
 /// Something is wrong that a start would trip over.
 const FOUND_WRONG: u8 = 3;
@@ -76,6 +78,14 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<ExitCode> {
         }
     }
     Ok(if is_wrong { ExitCode::from(FOUND_WRONG) } else { ExitCode::SUCCESS })
+}
+
+/// What is told of something that has the name of a folder and is none.
+fn no_folder(path: &Path) -> String {
+    match why_no_folder(path) {
+        Some(why) => format!("{}: {why}", path.display()),
+        None => format!("{} is there and is no folder", path.display()),
+    }
 }
 
 fn print(finding: &Finding) {

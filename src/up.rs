@@ -17,10 +17,9 @@ use kept::KeptSettings;
 use signal_hook::consts::SIGCHLD;
 use signal_hook::iterator::Signals;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -33,7 +32,7 @@ use touchline_adapter::has_adapter;
 use touchline_engine::pid_file::PidFile;
 use touchline_engine::{has_engine, has_log, last_engine};
 use touchline_protocol::causes::with_causes;
-use touchline_protocol::{ending, outlet, regular_file};
+use touchline_protocol::{ending, folder, outlet, regular_file};
 
 /// A child that has not ended this long after SIGTERM is killed.
 const END_LIMIT: Duration = Duration::from_secs(20);
@@ -92,10 +91,7 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
         say!("ended");
         return Ok(());
     }
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(data)
+    folder::make(data)
         .with_context(|| format!("cannot make the data folder {}", data.display()))?;
     let mut supervisor = Supervisor {
         engine: Child::new(Role::Engine, engine_arguments(arguments, &kept), sender.clone()),

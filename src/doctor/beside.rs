@@ -1,7 +1,7 @@
 //! What lies beside the log in a data folder, as a start takes it: the venue's keys, the live window, and what must be
 //! a file or a folder there, or written; and whether the log of an engine that runs has failed. Called by [`super`].
 
-use super::Finding;
+use super::{Finding, no_folder};
 use crate::histories::missing_history;
 use crate::log::LOG_FAILED;
 use anyhow::{Context, Result, ensure};
@@ -17,7 +17,6 @@ use touchline_engine::recovery::{RecoveryError, check_files, check_window};
 use touchline_engine::{check_master_key, has_engine, has_log};
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::client::SOCKET_NAME;
-use touchline_protocol::folder::why_no_folder;
 use touchline_protocol::log::control::LogState;
 use touchline_protocol::log::lease::LEASE_FOLDER;
 use touchline_protocol::log::place::{HISTORY_FILE, HISTORY_FOLDER, LIVE_FOLDER, SHARED_MEMORY};
@@ -198,9 +197,6 @@ fn of_another_kind(data: &Path, instance: &str) -> Vec<String> {
     // A link that leads nowhere has the name, too.
     let no_folders =
         folders.into_iter().filter(|path| path.symlink_metadata().is_ok() && !path.is_dir());
-    let no_folders = no_folders.map(|path| match why_no_folder(&path) {
-        Some(why) => format!("{}: {why}", path.display()),
-        None => format!("{} is there and is no folder", path.display()),
-    });
+    let no_folders = no_folders.map(|path| no_folder(&path));
     no_files.chain(folder).chain(no_folders).collect()
 }

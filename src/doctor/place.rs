@@ -1,8 +1,8 @@
 //! Where a venue keeps what it has: the data folder's disk, the live window, and the sockets of its
 //! gateway. Called by [`super`].
 
-use super::Finding;
 use super::taken::Taken;
+use super::{Finding, no_folder};
 use rustix::fs::{FsWord, statfs, statvfs};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
@@ -12,7 +12,6 @@ use std::time::Duration;
 use touchline_engine::config::{EngineConfig, GatewayBackend, WindowPlace};
 use touchline_engine::log::DiskError;
 use touchline_engine::{check_data_path, doubt_of_folder, has_log, host, host::free_bytes};
-use touchline_protocol::folder::why_no_folder;
 use touchline_protocol::log::place::SHARED_MEMORY;
 use touchline_protocol::log::{WINDOW_BYTES_AUTO, WINDOW_BYTES_MIN};
 
@@ -66,11 +65,7 @@ fn data_folder(data: &Path) -> Finding {
         } else {
             "mount what it leads to, or name another --data folder"
         };
-        let found = match why_no_folder(found) {
-            Some(why) => format!("{}: {why}", found.display()),
-            None => format!("{} is there and is no folder", found.display()),
-        };
-        return Finding::wrong(name, found, advice);
+        return Finding::wrong(name, no_folder(found), advice);
     }
     match check_data_path(data) {
         Err(error) => Finding::wrong(name, error.to_string(), ""),
