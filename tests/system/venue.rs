@@ -248,11 +248,16 @@ impl Venue {
 
     /// Ends `touchline up` by a signal and waits until it and its children are gone.
     pub(crate) fn stop_up(&mut self, signal: Signal) -> ExitStatus {
+        self.end_up(signal).0
+    }
+
+    /// As [`Self::stop_up`]; gives all that it printed, too.
+    pub(crate) fn end_up(&mut self, signal: Signal) -> (ExitStatus, Vec<String>) {
         let mut process = self.up.take().expect("the venue is up");
         process.signal(signal);
         let status = process.wait_for_end();
         assert_eq!(processes_on(&self.data), Vec::<u32>::new(), "children are left");
-        status
+        (status, process.lines())
     }
 
     /// The process id in `<data>/<name>.pid`, if such a process of this venue runs.
