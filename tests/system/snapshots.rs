@@ -254,11 +254,10 @@ fn a_pruned_log_goes_on_and_starts_and_an_adapter_whose_history_ends_before_it_s
     let before = object(venue.data(), &["replay"]);
     venue.kill9(Part::Engine);
     venue.start_engine();
-    let lines = venue.part(Part::Engine).lines();
-    let from = |line: &String| line.contains("transactions by the snapshot at position");
-    assert!(lines.iter().any(from), "{lines:?}");
     let begins = format!("its files begin at position {}", 2 * SEGMENT);
-    assert!(lines.iter().any(|line| line.contains(&begins)), "{lines:?}");
+    for told in ["transactions by the snapshot at position", &begins] {
+        venue.part(Part::Engine).wait_for(0, told, |line| line.contains(told));
+    }
     let data = venue.data();
     let info = object(data, &["info"]);
     assert_eq!(info.integer_at("begin"), i128::from(2 * SEGMENT));
