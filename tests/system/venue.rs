@@ -343,7 +343,8 @@ impl Drop for Venue {
 }
 
 /// Frees the memory of a killed engine's live window: it survives the process on purpose and is
-/// named after the data folder's device and inode. Gives how many windows were found.
+/// named after the log's id and the data folder's device and inode. Gives how many of this log were found: a folder
+/// that was removed may have left one under the same inode.
 fn remove_live_window(data: &Path) -> usize {
     let Ok(metadata) = fs::metadata(data) else { return 0 };
     let uid = rustix::process::getuid().as_raw();
@@ -354,8 +355,12 @@ fn remove_live_window(data: &Path) -> usize {
         let name = entry.file_name();
         ends.iter().any(|end| name.to_string_lossy().ends_with(end.as_str()))
     };
+    let log_id = fs::read_to_string(data.join("log-id")).unwrap_or_default();
+    let is_of_log =
+        |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(log_id.trim());
     let windows = entries.flatten().filter(is_of_folder);
-    windows.filter(|window| fs::remove_dir_all(window.path()).is_ok()).count()
+    let removed = windows.filter(|window| fs::remove_dir_all(window.path()).is_ok());
+    removed.filter(is_of_log).count()
 }
 
 fn parse_address(text: &str) -> SocketAddr {
