@@ -2,9 +2,10 @@
 //! it again when one is cancelled: so a cancel need not wait for views that are far behind. Noted by the reports of
 //! placements, looked up by those of cancels.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustc_hash::FxHashMap;
 use touchline_protocol::units::{OrderId, Position, SymbolId};
 
 use super::responses::Extras;
@@ -27,7 +28,8 @@ pub(super) struct Fresh(Mutex<Table>);
 #[derive(Default)]
 struct Table {
     connection: u64,
-    extras: HashMap<Key, Extras>,
+    /// By numbers that the engine gives out: nobody can aim them at a hash.
+    extras: FxHashMap<Key, Extras>,
     by_age: VecDeque<(Position, Key)>,
 }
 

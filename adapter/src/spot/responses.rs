@@ -144,12 +144,16 @@ pub(super) struct Acknowledgement<'a> {
     pub(super) transact_time: u64,
 }
 
-/// POST /order, forms RESULT and FULL: the latter with fills, which may be none.
+/// POST /order, forms RESULT and FULL: the latter with fills, which may be none. Its fields are its own, and none of
+/// another struct: names that come by a map are written in four times the time.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Placed<'a> {
-    #[serde(flatten)]
-    pub(super) acknowledgement: Acknowledgement<'a>,
+    pub(super) symbol: &'a str,
+    pub(super) order_id: u64,
+    pub(super) order_list_id: i64,
+    pub(super) client_order_id: &'a str,
+    pub(super) transact_time: u64,
     pub(super) price: Decimal,
     pub(super) orig_qty: Decimal,
     pub(super) executed_qty: Decimal,
@@ -158,22 +162,21 @@ pub(super) struct Placed<'a> {
     pub(super) time_in_force: &'static str,
     pub(super) r#type: &'static str,
     pub(super) side: &'static str,
-    #[serde(flatten)]
-    pub(super) extras: Extras,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(super) stop_price: Option<Decimal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(super) iceberg_qty: Option<Decimal>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(super) fills: Option<Vec<Fill<'a>>>,
 }
 
 /// What the reports of a list's legs and of cancelled orders have in addition where it is set.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Extras {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
     pub(super) stop_price: Option<Decimal>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
     pub(super) iceberg_qty: Option<Decimal>,
 }
 
@@ -275,8 +278,12 @@ pub(super) struct CancelReport<'a> {
     pub(super) time_in_force: &'static str,
     pub(super) r#type: &'static str,
     pub(super) side: &'static str,
-    #[serde(flatten)]
-    pub(super) extras: Extras,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(super) stop_price: Option<Decimal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(super) iceberg_qty: Option<Decimal>,
 }
 
 /// GET /order.

@@ -143,7 +143,8 @@ impl Cancellation {
             ),
             r#type: names::order_type(kind),
             side: names::side(side),
-            extras: ended.extras,
+            stop_price: ended.extras.stop_price,
+            iceberg_qty: ended.extras.iceberg_qty,
         })
     }
 

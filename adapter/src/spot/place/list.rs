@@ -282,7 +282,11 @@ impl ListPlacement {
             ResponseType::Full => Some(Vec::new()),
         };
         PlacedLeg::Placed(Box::new(Placed {
-            acknowledgement,
+            symbol: acknowledgement.symbol,
+            order_id: acknowledgement.order_id,
+            order_list_id: acknowledgement.order_list_id,
+            client_order_id: acknowledgement.client_order_id,
+            transact_time: acknowledgement.transact_time,
             price: Decimal(price),
             orig_qty: Decimal(self.command.quantity),
             executed_qty: Decimal(0),
@@ -291,7 +295,8 @@ impl ListPlacement {
             time_in_force: names::time_in_force(time_in_force),
             r#type: names::order_type(kind),
             side: names::side(self.choices.side),
-            extras,
+            stop_price: extras.stop_price,
+            iceberg_qty: extras.iceberg_qty,
             fills,
         }))
     }

@@ -156,7 +156,11 @@ impl Placement {
     ) -> Result<Placed<'a>, ApiError> {
         let status = OrderStatus::from_wire(result.status).ok_or(ApiError::unexpected_response())?;
         Ok(Placed {
-            acknowledgement,
+            symbol: acknowledgement.symbol,
+            order_id: acknowledgement.order_id,
+            order_list_id: acknowledgement.order_list_id,
+            client_order_id: acknowledgement.client_order_id,
+            transact_time: acknowledgement.transact_time,
             price: Decimal(self.price),
             orig_qty: Decimal(result.quantity),
             executed_qty: Decimal(result.executed_quantity),
@@ -167,7 +171,8 @@ impl Placement {
             ),
             r#type: names::order_type(self.choices.kind),
             side: names::side(self.choices.side),
-            extras: Extras::default(),
+            stop_price: None,
+            iceberg_qty: None,
             fills,
         })
     }
