@@ -319,10 +319,23 @@ mod tests {
         let again = MasterKey::load_or_create(&path).unwrap();
         assert_eq!(made.secret(KeyId(1)), again.secret(KeyId(1)));
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(matches!(MasterKey::load(&path), Err(MasterKeyError::Mode { mode: 0o644, .. })));
+        // Each of the bits lets somebody else in, be it the group alone.
+        for letting_in in [0o644, 0o640, 0o620, 0o610, 0o604, 0o602, 0o601] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(letting_in)).unwrap();
+            let refused = MasterKey::load(&path).map(drop);
+            assert!(
+                matches!(refused, Err(MasterKeyError::Mode { mode, .. }) if mode == letting_in),
+                "{letting_in:o}: {refused:?}"
+            );
+        }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        fs::write(&path, [0; 31]).unwrap();
-        assert!(matches!(MasterKey::load(&path), Err(MasterKeyError::Size { found: 31, .. })));
+        for bytes in [31, 33] {
+            fs::write(&path, vec![0; bytes]).unwrap();
+            let refused = MasterKey::load(&path).map(drop);
+            assert!(
+                matches!(refused, Err(MasterKeyError::Size { found, .. }) if found == bytes),
+                "{bytes}: {refused:?}"
+            );
+        }
     }
 }
