@@ -172,8 +172,9 @@ fn an_engine_that_is_gone_is_missed_also_by_who_can_hold_no_more_back() {
     }
     // What finds no room is nothing to wake up for.
     answer(&mut engine);
-    let Inlet::Rings(rings) = &client.receiver().0 else { panic!("it has rings") };
-    assert!(!rings.is_ready(), "it does not sleep while the disk is late");
+    assert!(!rings(&mut client).is_ready(), "it does not sleep while the disk is late");
+    assert!(matches!(client.receiver().poll(), Ok(None)), "it is not on disk");
+    assert_eq!(rings(&mut client).held.len(), HELD_MAX, "no engine fills its memory");
     drop(far);
     is_given_up(&mut client);
 }
@@ -411,6 +412,45 @@ fn behind_a_logout_the_disk_is_waited_for_as_long_as_the_engine_lives() {
 }
 
 #[test]
+fn behind_a_logout_an_engine_that_has_stopped_writing_is_not_waited_for() {
+    let (mut client, mut engine, page, far) = over_rings(Acknowledgement::Durable);
+    page.u64_at(control::HEARTBEAT_NS_OFFSET).unwrap().store(7, Ordering::Relaxed);
+    answer(&mut engine);
+    client.sender().log_out().unwrap();
+    drop(far);
+    assert!(!client.receiver().is_connected());
+    let state = page.u32_at(control::STATE_OFFSET).unwrap();
+    let mut poll_in = |written| {
+        state.store(written as u32, Ordering::Release);
+        rings(&mut client).ended = Some(long_ago());
+        // It beats.
+        rings(&mut client).beat = (6, long_ago());
+        client.receiver().poll()
+    };
+    assert!(matches!(poll_in(LogState::Running), Ok(None)), "it is not on disk");
+    let given_up = poll_in(LogState::Stopped);
+    assert!(matches!(given_up, Err(ReceiveError::Disconnected)), "it never is: {given_up:?}");
+}
+
+#[test]
+fn an_order_that_is_sent_again_has_later_ones_numbered_above_all() {
+    let (mut client, mut engine, _page, _far) = over_rings(Acknowledgement::Appended);
+    let (sender, mut order) = (client.sender(), NewOrder::default());
+    for sequence in [5, 3] {
+        sender.stage_as(&mut order, Sequence(sequence)).unwrap();
+    }
+    let mut bytes = *bytemuck::bytes_of(&order).first_chunk::<144>().unwrap();
+    sender.stage_bytes(&mut bytes, Sequence(4)).unwrap();
+    assert_eq!(sender.send(&mut order), Ok(Sequence(6)));
+    let mut buffer = MessageBuffer::new();
+    let mut sequence_that_came = || {
+        let length = engine.input.poll(&mut buffer).unwrap().expect("a command");
+        bytemuck::pod_read_unaligned::<NewOrder>(buffer.bytes(length)).command.sequence.0
+    };
+    assert_eq!([(); 4].map(|()| sequence_that_came()), [5, 3, 4, 6]);
+}
+
+#[test]
 fn an_engine_that_stands_still_is_given_up() {
     let (mut client, _engine, page, _far) = over_rings(Acknowledgement::Appended);
     let beat = page.u64_at(control::HEARTBEAT_NS_OFFSET).unwrap();
@@ -422,6 +462,21 @@ fn an_engine_that_stands_still_is_given_up() {
     };
     assert!(matches!(poll_later(4), Ok(None)), "it has moved since");
     assert!(matches!(poll_later(5), Err(ReceiveError::Disconnected)));
+    assert!(client.receiver().was_silent(), "it may go on with what it was sent");
+}
+
+/// A machine that sleeps stops both.
+#[test]
+fn who_has_not_looked_himself_for_so_long_gives_no_engine_up() {
+    let (mut client, _engine, _page, far) = over_rings(Acknowledgement::Appended);
+    rings(&mut client).beat = (0, long_ago());
+    rings(&mut client).looked = long_ago();
+    rings(&mut client).checked = long_ago();
+    assert!(matches!(client.receiver().poll(), Ok(None)), "it may have been stopped as well");
+    drop(far);
+    rings(&mut client).checked = long_ago();
+    is_given_up(&mut client);
+    assert!(!client.receiver().was_silent(), "it has closed the connection");
 }
 
 #[test]
