@@ -14,7 +14,7 @@ use crate::message::handshake::{Hello, Refused, Welcome};
 use crate::message::stream::{Logout, ReplayRequest, StateEnd, StateRequest};
 use crate::message::{Message, MessageHeader};
 use crate::patience::{PATIENCE, Wait, join};
-use crate::ring::{MessageBuffer, RingCapacities, SessionEnd};
+use crate::ring::{MessageBuffer, RingCapacities, SessionDescriptors, SessionEnd};
 use crate::shm::descriptors::send_with_descriptors;
 use crate::shm::{PeerAccess, Region};
 use crate::text::Name;
@@ -586,17 +586,23 @@ fn what_never_left_keeps_its_number_where_no_higher_one_is_left() {
     assert_eq!(orders_in(&said), [(u64::MAX, 0)]);
 }
 
-/// An engine over rings, whose end of the request ring goes wild behind the first command.
-fn takes_more_than_there_is(listener: &UnixListener) -> (SessionEnd, File) {
+/// An engine over rings of 1024 slots for requests, with what its client was passed and the socket.
+fn opens_rings(listener: &UnixListener) -> (SessionEnd, SessionDescriptors, File) {
     let mut socket = accepted(listener);
     socket.read_exact(&mut [0; size_of::<Hello>()]).unwrap();
     let sizes = RingCapacities::new(1024, 4096).unwrap();
-    let (mut engine, theirs) = SessionEnd::create(sizes).unwrap();
+    let (engine, theirs) = SessionEnd::create(sizes).unwrap();
     let bytes = control::CONTROL_BYTES;
     let (_, page) = Region::create("control page", bytes, PeerAccess::ReadOnly).unwrap();
     let welcome = Welcome { request_slots: 1024, reply_slots: 4096, ..Default::default() };
     let passed = [theirs.client_pages.as_fd(), theirs.engine_pages.as_fd(), page.as_fd()];
     send_with_descriptors(&socket, bytemuck::bytes_of(&welcome), &passed).unwrap();
+    (engine, theirs, socket)
+}
+
+/// The same, whose end of the request ring goes wild behind the first command.
+fn takes_more_than_there_is(listener: &UnixListener) -> (SessionEnd, File) {
+    let (mut engine, theirs, socket) = opens_rings(listener);
     let (wait, mut buffer) = (Wait::begin(), MessageBuffer::new());
     while engine.input.poll(&mut buffer).unwrap().is_none() {
         wait.go_on("no order comes");

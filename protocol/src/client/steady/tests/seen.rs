@@ -261,3 +261,65 @@ fn what_finds_no_room_leaves_later_in_its_order_and_a_logout_not_before_it() {
     let last: MessageHeader = bytemuck::pod_read_unaligned(&said[logout..][..MessageHeader::BYTES]);
     assert_eq!(last.template_id, Logout::TEMPLATE);
 }
+
+/// A logout takes less room than an order does.
+#[test]
+fn no_logout_overtakes_an_order_that_waits_for_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("engine.sock");
+    let unix = UnixListener::bind(&path).unwrap();
+    let mut client = lost(Endpoint::SharedMemory(path));
+    client.options.handshake_timeout = PATIENCE;
+    let (mut engine, _theirs, _socket) = thread::scope(|scope| {
+        let engine = scope.spawn(|| opens_rings(&unix));
+        let back = client.poll();
+        assert!(matches!(back, Ok(Some(Told::Connection(Back::Returned { .. })))), "{back:?}");
+        engine.join().unwrap()
+    });
+    while client.undecided.back().is_none_or(|last| last.has_left) {
+        client.send(&mut NewOrder::default()).unwrap();
+    }
+    assert_eq!(client.log_out(), Err(SendError::Full));
+    let mut buffer = MessageBuffer::new();
+    while engine.input.poll(&mut buffer).unwrap().is_some() {}
+    client.log_out().unwrap();
+    let mut templates = Vec::new();
+    while let Some(length) = engine.input.poll(&mut buffer).unwrap() {
+        let header = &buffer.bytes(length)[..MessageHeader::BYTES];
+        templates.push(bytemuck::pod_read_unaligned::<MessageHeader>(header).template_id);
+    }
+    assert_eq!(templates, [NewOrder::TEMPLATE, Logout::TEMPLATE]);
+}
+
+#[test]
+fn each_time_that_it_is_crowded_out_it_is_patient_anew() {
+    let (tcp, mut client) = lost_and_patient();
+    let reason = RefusalReason::TooManySessions as u16;
+    let refused = Refused { reason, ..Default::default() };
+    let poll_refused = |client: &mut SteadyClient| {
+        client.try_at = Instant::now();
+        thread::scope(|scope| {
+            scope.spawn(|| say(&tcp, bytemuck::bytes_of(&refused)));
+            client.poll()
+        })
+    };
+    let long_ago = Instant::now().checked_sub(CROWDED_LIMIT);
+    assert!(long_ago.is_some(), "the machine runs for longer");
+    client.crowded_since = long_ago;
+    let told = poll_refused(&mut client);
+    assert!(matches!(told, Err(ConnectError::Refused { .. })), "for too long: {told:?}");
+    // It was in meanwhile.
+    client.try_at = Instant::now();
+    back_beside((&tcp, &mut client), &Welcome::default(), |_, _| {});
+    let told = poll_refused(&mut client);
+    assert!(matches!(told, Ok(None)), "{told:?}");
+    // Nobody was there meanwhile, and so nobody crowded it out.
+    client.crowded_since = long_ago;
+    let there = client.options.endpoint.clone();
+    client.options.endpoint = Endpoint::Unix("/nobody/listens/here".into());
+    client.try_at = Instant::now();
+    assert!(matches!(client.poll(), Ok(None)));
+    client.options.endpoint = there;
+    let told = poll_refused(&mut client);
+    assert!(matches!(told, Ok(None)), "{told:?}");
+}
