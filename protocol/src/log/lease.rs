@@ -418,6 +418,11 @@ mod tests {
             Lease::hold(data.path(), "reader", LOG, at(needed)).unwrap();
             assert_eq!(names(data.path()), owned(&[("reader", needed)]));
         }
+        // One that is longer than a lease is cut: else it stays damaged.
+        fs::write(data.path().join("leases/reader.lease"), [0; 2 * LEASE_BYTES]).unwrap();
+        fill_disk(data.path(), "reader");
+        Lease::hold(data.path(), "reader", LOG, at(96)).unwrap();
+        assert_eq!(names(data.path()), owned(&[("reader", 96)]));
         let folder = fs::read_dir(data.path().join(LEASE_FOLDER)).unwrap();
         assert_eq!(folder.count(), 1, "what found no room is left");
         fill_disk(data.path(), "other");
