@@ -380,6 +380,10 @@ fn pauses_that_are_in_vain_are_tried_less_and_less_often() {
     assert!(wait(&mut waiter, false));
     waiter.note_return(TAKEN, Instant::now());
     assert_eq!(waits_between(&mut waiter), 1);
+    // Who keeps the core for long computes, and is none whom pauses keep waiting.
+    waiter.note_return(Duration::from_millis(16), Instant::now());
+    assert!(wait(&mut waiter, false));
+    assert_eq!(waits_between(&mut waiter), 1);
 }
 
 #[test]
