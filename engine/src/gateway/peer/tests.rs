@@ -345,3 +345,49 @@ fn memory_is_shared_with_nobody_who_comes_over_tcp() {
         assert_eq!((found, talk.gone), (refused, refused.is_some()));
     }
 }
+
+#[test]
+fn no_role_has_a_lane_or_a_carrier_that_is_not_for_it() {
+    for (is_trader, lane, carrier, reason) in [
+        (true, Lane::Cold, CARRIER_RINGS, RefusalReason::InvalidHello),
+        (true, Lane::Cold, CARRIER_STREAM, RefusalReason::InvalidHello),
+        (false, Lane::Hot, CARRIER_STREAM, RefusalReason::RoleNotPermitted),
+        (false, Lane::Cold, CARRIER_STREAM, RefusalReason::RoleNotPermitted),
+    ] {
+        let mut talk = Talk::new();
+        let wish = Hello { lane: lane.to_wire(), carrier, ..hello(is_trader) };
+        talk.send(bytemuck::bytes_of(&wish), size_of::<Hello>());
+        let (refused, log_ons) = (talk.refusal(), talk.log_ons);
+        assert_eq!(
+            (refused, log_ons),
+            (Some(reason.to_wire()), 0),
+            "{is_trader} {lane:?} {carrier}"
+        );
+    }
+}
+
+#[test]
+fn what_comes_together_with_the_last_message_of_a_handshake_is_refused() {
+    let mut talk = Talk::new();
+    let said = [bytemuck::bytes_of(&hello(false)), &[0]].concat();
+    talk.send(&said, said.len());
+    assert_eq!((talk.log_ons, talk.gone), (0, true));
+    assert_eq!(talk.refusal(), Some(RefusalReason::Malformed.to_wire()));
+}
+
+#[test]
+fn only_who_knows_of_it_is_told_how_far_the_feed_is() {
+    for (protocol_minor, takes_position) in
+        [(FEED_POSITION_MINOR - 1, false), (FEED_POSITION_MINOR, true)]
+    {
+        let mut talk = Talk::new();
+        let (flags, carrier) = (LOGON_FEED, CARRIER_STREAM);
+        let wish = Hello { flags, carrier, protocol_minor, heartbeat_seconds: 1, ..hello(true) };
+        talk.send(bytemuck::bytes_of(&wish), size_of::<Hello>());
+        let nonce = talk.nonce().expect("a challenge");
+        let mac = proof(&master_key().secret(KEY), &nonce, &wish);
+        talk.send(bytemuck::bytes_of(&Proof { mac, ..Default::default() }), size_of::<Proof>());
+        let terms = StreamTerms { heartbeat: Duration::from_secs(1), takes_position };
+        assert_eq!(talk.peer.wants_feed(), Some(FeedWish { key: KEY, stream: Some(terms) }));
+    }
+}
