@@ -4,10 +4,12 @@ use super::super::tests::WINDOW_BYTES;
 use super::*;
 use crate::log::Log;
 use touchline_protocol::log::place::{LIVE_FOLDER, SHARED_MEMORY};
+use touchline_protocol::message::command::CommandHeader;
 use touchline_protocol::message::command::RunPending;
 use touchline_protocol::message::decode;
-use touchline_protocol::message::event::OrderResult;
+use touchline_protocol::message::event::{OrderRefilled, OrderResult};
 use touchline_protocol::message::{Message, MessageHeader};
+use touchline_protocol::units::{OrderId, Sequence};
 
 /// Accounts of which there is a history.
 const ACCOUNTS: u32 = 8;
@@ -272,4 +274,76 @@ fn who_logs_on_does_not_wait_for_replays() {
     }
     drop(asks);
     assert!(next_ask(&to_do, &mut waiting).is_none());
+}
+
+/// A refill names no account: it belongs to the maker of the trade in front of it.
+#[test]
+fn a_replay_tells_each_account_its_own_and_the_sequence_to_who_sent_the_command() {
+    let (taker, maker, other) = (1, 2, 3);
+    let sender = SessionId(7);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut log = super::super::tests::log_in(folder.path());
+    let command =
+        CommandHeader { session: sender, sequence: Sequence(9), ..RunPending::default().command };
+    let tail = log
+        .writer
+        .begin(bytemuck::bytes_of(&RunPending { command, ..Default::default() }))
+        .expect("room");
+    let trade = Trade {
+        maker_account: AccountId(maker),
+        taker_account: AccountId(taker),
+        maker_order_id: OrderId(5),
+        ..Default::default()
+    };
+    let refilled = OrderRefilled { order_id: OrderId(5), ..Default::default() };
+    let events = [bytemuck::bytes_of(&trade), bytemuck::bytes_of(&refilled)].concat();
+    tail[..events.len()].copy_from_slice(&events);
+    log.writer.commit(1, events.len(), 2);
+    let mut librarian = librarian(folder.path());
+    let mut told = |account, session| {
+        let asked = Replay { session, ..replay(0, account) };
+        let Some(Answer::Piece { messages, is_over: true, .. }) =
+            librarian.answer(Ask::Replay(asked))
+        else {
+            panic!("it is answered at once");
+        };
+        let (mut rest, mut told) = (&messages[..], Vec::new());
+        while let Ok(header) = decode::header(rest) {
+            let length = MessageHeader::BYTES + usize::from(header.block_length);
+            if header.template_id != ReplayEnd::TEMPLATE {
+                let (envelope, event) = decode::disclose(&rest[..length]).expect("an event");
+                let event = event.event().expect("a known one");
+                told.push((matches!(event, Event::OrderRefilled(_)), envelope.sequence.0));
+            }
+            rest = &rest[length..];
+        }
+        told
+    };
+    assert_eq!(told(taker, sender), [(false, 9), (true, 9)]);
+    assert_eq!(told(taker, SessionId(8)), [(false, 0)], "another session of the account");
+    assert_eq!(told(maker, SessionId(8)), [(false, 0), (true, 0)]);
+    assert_eq!(told(other, SessionId(8)), []);
+    drop(log.writer);
+    log.keeper.stop();
+}
+
+#[test]
+fn nothing_is_looked_up_for_who_is_gone() {
+    let (asks, to_do) = mpsc::channel();
+    let (done, answers) = mpsc::channel();
+    let (checks, is_checking) = (VecDeque::new(), false);
+    let mut history = History { checks, is_checking, asks: Some(asks), answers, thread: None };
+    let (incarnation, position) = (Incarnation(1), Position(4096));
+    for ticket in 1..=3 {
+        history.check(ticket, incarnation, position);
+    }
+    history.forget(2);
+    for wanted in [1, 3] {
+        let asked = to_do.try_recv();
+        assert!(matches!(asked, Ok(Ask::Check { ticket, .. }) if ticket == wanted), "{wanted}");
+        assert!(to_do.try_recv().is_err(), "one behind the answer to the other");
+        done.send(Answer::Checked { ticket: wanted, has: true, kept: position }).expect("heard");
+        assert!(history.next().is_ok_and(|answer| answer.is_some()));
+    }
+    assert!(to_do.try_recv().is_err());
 }
