@@ -148,6 +148,30 @@ mod tests {
     }
 
     #[test]
+    fn who_sends_is_heard_out_though_the_kernel_keeps_nothing_for_it() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut near, _) = listener.accept().unwrap();
+        near.write_all(&[7; 1000]).unwrap();
+        peer.write_all(&[1; 1000]).unwrap();
+        let has_come = || near.peek(&mut [0]).is_ok() && unread(near.as_fd()) == Some(0);
+        assert!(eventually(has_come), "what was sent does not come");
+        let near = Arc::new(OwnedFd::from(near));
+        // The kernel takes the end of what is said for something to be taken, until the peer's has acknowledged it.
+        let soon = Instant::now() + 4 * LOOK_EVERY;
+        let given_up = hear_out(vec![Arc::clone(&near)], PATIENCE, soon);
+        assert_eq!(given_up, 0, "it has all");
+        peer.write_all(&[1; 1000]).unwrap();
+        let again = vec![near];
+        let ending = thread::spawn(move || hear_out(again, PATIENCE, Instant::now() + PATIENCE));
+        // So long nobody looks who would end it too early.
+        thread::sleep(2 * LOOK_EVERY);
+        assert!(!ending.is_finished(), "its end would take back what the peer has not read");
+        drop(peer);
+        assert_eq!(join(ending, "the wait for a peer that has ended"), 0);
+    }
+
+    #[test]
     fn nobody_waits_for_who_has_all_and_says_nothing_or_beyond_the_limits() {
         let until = |near: &Vec<_>, stall_limit, limit| {
             let near = near.clone();

@@ -327,6 +327,19 @@ fn a_notice_that_was_not_on_disk_when_the_log_failed_is_given_anew_without_any_a
 }
 
 #[test]
+fn of_a_failed_log_no_notice_tells_of_what_begins_behind_its_end() {
+    for (from, notices) in [(2, &[(2, 3)][..]), (3, &[]), (4, &[])] {
+        let mut run = Run::new(true);
+        run.outgoing.fail(Position(3));
+        run.position = 5;
+        let from = Position(from);
+        run.put(0, bytemuck::bytes_of(&Gap { from, ..Default::default() }));
+        run.position = 3;
+        assert_eq!(run.read().1, notices, "{from}");
+    }
+}
+
+#[test]
 fn what_tells_of_nothing_waits_for_no_disk() {
     let mut run = Run::new(true);
     let said = Heartbeat::default();
