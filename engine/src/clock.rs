@@ -198,6 +198,8 @@ mod tests {
         let last = 12 * NS_PER_SECOND;
         let mut clock = Clock::start(&fake, of_log(last), false).unwrap();
         assert!(clock.now().0 > last);
+        let furthest = 10 * NS_PER_SECOND + BEHIND_MAX_NS;
+        assert_eq!(Clock::start(&fake, of_log(furthest), false).unwrap().now().0, furthest + 1);
         let far = 16 * NS_PER_SECOND;
         let behind = ClockError::Behind { behind_ms: 6000 };
         assert_eq!(Clock::start(&fake, of_log(far), false).unwrap_err(), behind);
