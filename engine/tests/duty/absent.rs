@@ -33,6 +33,11 @@ fn apply(core: &mut Core, position: &mut u64, bytes: &[u8]) {
 /// What an earlier engine left: three sessions of three accounts with an order each on the second
 /// symbol, of which the first two had asked for their orders to be cancelled.
 fn left(definition: &str) -> Core {
+    left_by(definition, 2)
+}
+
+/// The same, of which so many had.
+fn left_by(definition: &str, asking: u32) -> Core {
     let config: EngineConfig = toml::from_str(definition).unwrap();
     let (mut core, mut position) = (Core::new(), 0);
     for command in Genesis::new(&config).unwrap().remaining(Sequence(0)) {
@@ -44,7 +49,7 @@ fn left(definition: &str) -> Core {
             name: Name::new("trader").unwrap(),
             role: Role::Trader.to_wire(),
             lane: Lane::Hot.to_wire(),
-            flags: if key < 3 { LOGON_CANCEL_ON_DISCONNECT } else { 0 },
+            flags: if key <= asking { LOGON_CANCEL_ON_DISCONNECT } else { 0 },
             ..Default::default()
         };
         apply(&mut core, &mut position, bytemuck::bytes_of(&logon));
@@ -78,6 +83,14 @@ fn who_does_not_come_back_in_time_leaves_no_orders() {
     for session in [1, 2, 3].map(SessionId) {
         assert!(!venue.duty.core().session(session).unwrap().cancel_on_disconnect);
     }
+}
+
+/// One is looked at behind the other.
+#[test]
+fn none_of_many_who_stay_away_leaves_orders() {
+    let mut venue = Venue::left("reconnect_seconds = 0", |definition| left_by(definition, 3));
+    venue.settle();
+    assert_eq!(owners(&venue), []);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use touchline_protocol::message::command::CancelOrder;
 use touchline_protocol::message::decode::{self, Event, Stream};
 use touchline_protocol::message::enums::{OrderStatus, RejectReason, Role, Side};
 use touchline_protocol::message::stream::{OrderState, StateEnd};
-use touchline_protocol::units::{AccountId, SymbolId};
+use touchline_protocol::units::{AccountId, AssetId, SymbolId};
 
 const MAKERS: u64 = 7;
 
@@ -210,6 +210,19 @@ fn of_too_many_orders_the_state_says_how_many_it_leaves_out() {
     taker.send(limit(0, Side::Buy, 100, MAKERS as i64));
     venue.duty.turn();
     assert_eq!(told(state(&mut venue, &taker, AccountId(1))), (1000, 1));
+}
+
+#[test]
+fn what_is_all_locked_is_told_of_as_well() {
+    let mut venue = venue();
+    let mut trader = venue.trader("trader", 1);
+    trader.send(limit(0, Side::Sell, 100, 10_000_000));
+    venue.settle();
+    assert_eq!(trader.count_answers(), 1);
+    let held = venue.duty.core().balance(AccountId(1), AssetId(0)).expect("it is defined");
+    assert_eq!(held.free.0, 0, "all of it is for sale");
+    let (_, locked, end) = state(&mut venue, &trader, AccountId(1));
+    assert_eq!((locked, end.balances), (held.locked.0, 2));
 }
 
 #[test]
