@@ -213,6 +213,28 @@ mod tests {
     }
 
     #[test]
+    fn nothing_with_a_zero_byte_is_taken_as_signed_wherever_that_stands() {
+        let key = SigningKey::new(SECRET);
+        for at in 0..4 {
+            let mut parts = ["a=1", "b=2", "c=3", "d=4"].map(str::to_owned);
+            let verify = |parts: &[String; 4]| {
+                let [before, behind, body, rest] = parts;
+                let signed = key.sign(
+                    format!("{before}&{behind}").as_bytes(),
+                    format!("{body}&{rest}").as_bytes(),
+                );
+                let signature = lower::encode_string(&signed);
+                let query = format!("{before}&signature={signature}&{behind}");
+                let body = format!("{body}&signature=00&{rest}");
+                key.verify(query.as_bytes(), body.as_bytes())
+            };
+            assert_eq!(verify(&parts), Ok(()));
+            parts[at].push('\0');
+            assert_eq!(verify(&parts), Err(SignatureError::Invalid), "{at}");
+        }
+    }
+
+    #[test]
     fn debug_output_does_not_show_the_secret() {
         assert_eq!(format!("{:?}", SigningKey::new(SECRET)), "SigningKey");
     }

@@ -462,6 +462,11 @@ mod tests {
             (format!("{{\"keys\":[{key},{key}]}}"), "one name"),
             (sound.replace("\"secret\":\"", "\"secret\":\"x"), "hexadecimal"),
             (format!("{{\"keys\":[{}]}}", key.replace(&"ab".repeat(32), "ab")), "shorter than 32"),
+            (
+                format!("{{\"keys\":[{}]}}", key.replace(&"ab".repeat(32), &"ab".repeat(31))),
+                "shorter than 32",
+            ),
+            (format!("{{\"keys\":[{}]}}", key.replace(&kid, "")), "a key has none"),
             (format!("{sound}{}", " ".repeat(FILE_BYTES_MAX)), "longer than 64 KiB"),
         ]
         .into_iter()

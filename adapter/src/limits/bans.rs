@@ -199,7 +199,11 @@ mod tests {
         assert_eq!(Bans::from_text(&bans.to_text(), NOW), (bans, 0));
         let text = "x 1 5\n10.0.0.1 0 5\n10.0.0.1 7 5\n10.0.0.1 1\n10.0.0.1 1 5 5\n\n10.0.0.1 1 -5";
         assert_eq!(Bans::from_text(text, NOW), (Bans::default(), 7));
-        let (mut bans, _) = Bans::from_text(&format!("10.0.0.1 1 {}", u64::MAX), NOW);
-        assert_eq!(bans.end_ms("10.0.0.1".parse().unwrap(), NOW), Some(NOW + 2 * MINUTE_MS));
+        let banned: IpAddr = "10.0.0.1".parse().unwrap();
+        // It is as long as it may be from when it was read, whenever its client comes.
+        for (now, expected) in [(NOW, Some(NOW + 2 * MINUTE_MS)), (NOW + 2 * MINUTE_MS, None)] {
+            let (mut bans, _) = Bans::from_text(&format!("{banned} 1 {}", u64::MAX), NOW);
+            assert_eq!(bans.end_ms(banned, now), expected);
+        }
     }
 }

@@ -107,3 +107,16 @@ fn a_body_in_a_coding_is_told_so() {
     }
     assert_eq!(ask(&["gzip"], Method::Get, "/api/v1/jobs", "").status, 200, "there is no body");
 }
+
+#[test]
+fn who_says_twice_who_it_is_is_nobody() {
+    let site = Site::new();
+    let user = format!("Bearer {}", site.token);
+    for twice in [&*user, "Bearer x", ""] {
+        let mut headers = Headers::default();
+        headers.push("authorization", twice.as_bytes());
+        let replied = site.send_with(headers, [127, 0, 0, 1], Method::Get, "/api/v1/jobs", "");
+        let reply = replied.recv_timeout(PATIENCE).expect("every request is answered");
+        assert_eq!(reply.status, 401, "{twice:?}");
+    }
+}
