@@ -249,7 +249,7 @@ fn compare_as_of(reader: &Reader, market: Market, trades: &[(u64, TradeRow)], no
         let first = trades.iter().find(|(_, trade)| trade.time_ms >= from).map(|(id, _)| *id);
         assert_eq!(symbol.first_since(from).unwrap(), first);
     }
-    for minutes in [1, 5, 60] {
+    for minutes in [0, 1, 5, 60] {
         let expected = average(trades, now_ms, minutes);
         assert_eq!(symbol.average(now_ms, minutes).unwrap(), expected, "{minutes} minutes");
     }

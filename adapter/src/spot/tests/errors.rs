@@ -411,15 +411,18 @@ fn placements_that_the_engine_never_sees() {
     assert!(site.engine.seen.lock().unwrap().is_empty());
 }
 
-/// A LIMIT_MAKER has no timeInForce, and may be an iceberg all the same (facts §14).
+/// A LIMIT_MAKER has no timeInForce, and may be an iceberg all the same (facts §14), also one that shows all of it.
 #[test]
 fn an_iceberg_that_only_rests_gets_to_the_engine() {
-    let site = site();
-    site.expect_reject(RejectReason::SymbolNotTrading, 0);
-    let query = "symbol=FLEX&side=BUY&type=LIMIT_MAKER&quantity=2&price=1&icebergQty=1";
-    site.reply(site.signed(Post, "order", query));
-    let OrderCommand::Place(order) = site.command() else { panic!("not a placement") };
-    assert_eq!((order.quantity, order.iceberg_quantity), (2 * ONE, ONE));
+    for shown in [1, 2] {
+        let site = site();
+        site.expect_reject(RejectReason::SymbolNotTrading, 0);
+        let query =
+            format!("symbol=FLEX&side=BUY&type=LIMIT_MAKER&quantity=2&price=1&icebergQty={shown}");
+        site.reply(site.signed(Post, "order", &query));
+        let OrderCommand::Place(order) = site.command() else { panic!("not a placement") };
+        assert_eq!((order.quantity, order.iceberg_quantity), (2 * ONE, shown * ONE));
+    }
 }
 
 /// Prices and quote amounts are of the quote asset, quantities of the base asset.

@@ -347,6 +347,11 @@ fn lists_that_the_engine_never_sees() {
             "Invalid price.".to_owned(),
         ),
         (with("&limitIcebergQty=3"), -1013, "IcebergQty exceeds QTY.".to_owned()),
+        (
+            with("&stopLimitPrice=89&stopLimitTimeInForce=GTC&stopIcebergQty=3"),
+            -1013,
+            "IcebergQty exceeds QTY.".to_owned(),
+        ),
         (with("&limitIcebergQty=0"), -1013, "Invalid quantity.".to_owned()),
         (
             with("&stopLimitPrice=89&stopLimitTimeInForce=GTC&stopIcebergQty=0.0"),
