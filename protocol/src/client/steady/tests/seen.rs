@@ -323,3 +323,22 @@ fn each_time_that_it_is_crowded_out_it_is_patient_anew() {
     let told = poll_refused(&mut client);
     assert!(matches!(told, Ok(None)), "{told:?}");
 }
+
+#[test]
+fn another_venue_behind_the_same_socket_is_not_gone_over_to_over_rings_either() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("engine.sock");
+    let unix = UnixListener::bind(&path).unwrap();
+    let mut client = lost(Endpoint::SharedMemory(path));
+    client.options.handshake_timeout = PATIENCE;
+    client.options.log_id = Some([9; 16]);
+    thread::scope(|scope| {
+        let engine = scope.spawn(|| opens_rings(&unix));
+        let told = client.poll();
+        let is_other =
+            matches!(&told, Err(ConnectError::OtherLog { expected, .. }) if *expected == [9; 16]);
+        assert!(is_other, "{told:?}");
+        engine.join().unwrap();
+    });
+    assert!(client.connection().is_none());
+}
