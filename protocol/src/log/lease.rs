@@ -25,7 +25,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use bytemuck::{Pod, Zeroable};
@@ -122,6 +122,7 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LeaseErr
 pub struct Lease {
     path: PathBuf,
     log_id: [u8; 16],
+    data: DataFolder,
 }
 
 impl Lease {
@@ -142,7 +143,8 @@ impl Lease {
             return Err(LeaseError::Name { name: name.to_owned() });
         }
         let folder = data.join(LEASE_FOLDER);
-        let lease = Self { path: folder.join(format!("{name}{SUFFIX}")), log_id };
+        let data = DataFolder::open(data).map_err(failed("opening", data))?;
+        let lease = Self { path: folder.join(format!("{name}{SUFFIX}")), log_id, data };
         // Of the lease that is on disk: one that was named and not synced may not stay.
         let is_held = lease.holds(last);
         if let Err(refused) = lease.make(last) {
@@ -176,24 +178,18 @@ impl Lease {
     /// what is before it must be on disk, and so must the transaction itself.
     ///
     /// # Errors
-    /// If the file cannot be written. It then holds what it held, or is told as damaged: no more is let go
-    /// either way.
+    /// If the file cannot be written, or another data folder has come in the place of the one that it was held in. It
+    /// then holds what it held, or is told as damaged: no more is let go either way.
     pub fn advance(&self, last: Bookmark) -> Result<(), LeaseError> {
+        self.data.check().map_err(failed("looking at", &self.data.path))?;
         match regular_file::open_as(OpenOptions::new().write(true), &self.path) {
             Ok(file) => file
                 .write_all_at(&encode(self.log_id, last), 0)
                 .map_err(failed("writing", &self.path)),
-            // Somebody gave the reader up, which is still here. But not where the data folder has gone away: nothing
-            // is made in its place.
-            Err(error) if error.kind() == io::ErrorKind::NotFound && self.has_data_folder() => {
-                self.make(last)
-            }
+            // Somebody gave the reader up, which is still here.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.make(last),
             Err(error) => Err(failed("opening", &self.path)(error)),
         }
-    }
-
-    fn has_data_folder(&self) -> bool {
-        self.path.parent().and_then(Path::parent).is_some_and(Path::is_dir)
     }
 
     fn make(&self, last: Bookmark) -> Result<(), LeaseError> {
@@ -220,6 +216,29 @@ impl Lease {
         }
         fs::rename(&new, &self.path).map_err(failed("naming", &self.path))?;
         sync_folder(folder)
+    }
+}
+
+/// A data folder that is open, so that no other one can be taken for it: its path may come to be another log's, which
+/// a lease of this one would keep from its start.
+#[derive(Debug)]
+struct DataFolder {
+    path: PathBuf,
+    opened: File,
+}
+
+impl DataFolder {
+    fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), opened: File::open(path)? })
+    }
+
+    /// That it is still what its path leads to.
+    fn check(&self) -> io::Result<()> {
+        let (held, found) = (self.opened.metadata()?, fs::metadata(&self.path)?);
+        if (held.dev(), held.ino()) == (found.dev(), found.ino()) {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::NotFound, "another data folder has come in its place"))
     }
 }
 
@@ -393,6 +412,28 @@ mod tests {
         fs::write(data.path(), "no folder").unwrap();
         assert!(matches!(first.advance(at(256)), Err(LeaseError::Io { .. })));
         fs::remove_file(data.path()).unwrap();
+    }
+
+    #[test]
+    fn nothing_is_written_into_a_data_folder_that_came_in_the_place_of_its_own() {
+        let root = tempfile::tempdir().unwrap();
+        let [data, away] = ["data", "away"].map(|name| root.path().join(name));
+        fs::create_dir(&data).unwrap();
+        let lease = Lease::hold(&data, "adapter", LOG, at(9)).unwrap();
+        fs::rename(&data, &away).unwrap();
+        fs::create_dir(&data).unwrap();
+        assert!(matches!(lease.advance(at(10)), Err(LeaseError::Io { .. })));
+        assert_eq!(fs::read_dir(&data).unwrap().count(), 0);
+        // Nor over what another log's reader of this name has there.
+        drop(Lease::hold(&data, "adapter", [8; 16], at(64)).unwrap());
+        assert!(matches!(lease.advance(at(10)), Err(LeaseError::Io { .. })));
+        assert_eq!(leases(&data).unwrap()[0].log_id, [8; 16]);
+        assert_eq!(names(&away), owned(&[("adapter", 9)]));
+        // It may come back.
+        fs::remove_dir_all(&data).unwrap();
+        fs::rename(&away, &data).unwrap();
+        lease.advance(at(10)).unwrap();
+        assert_eq!(names(&data), owned(&[("adapter", 10)]));
     }
 
     #[test]
