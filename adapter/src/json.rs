@@ -60,9 +60,9 @@ const fn needs_escape(byte: u8) -> bool {
 /// had it set before is none.
 #[inline]
 const fn escapes(word: [u8; 8]) -> u64 {
-    const EACH: u64 = u64::from_ne_bytes([1; 8]);
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
     const HIGHEST: u64 = EACH << 7;
-    let word = u64::from_ne_bytes(word);
+    let word = u64::from_le_bytes(word);
     let quotes = word ^ (EACH * b'"' as u64);
     let backslashes = word ^ (EACH * b'\\' as u64);
     let below = word.wrapping_sub(EACH * b' ' as u64) & !word;
