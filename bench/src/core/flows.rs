@@ -6,7 +6,7 @@
 //! | calm | 1 k | 100 | 48 % passive orders, 42 % cancels of any order, 10 % orders that cross |
 //! | deep | 1 M | 20 k | the same |
 //! | crossing | 1 k | 1 k, thin | 40 % cross one to six levels, the rest refill and cancel |
-//! | burst | some thousands | up to 40 k touched | 50 % new (of them 15 % IOC), 41 % cancels, 9 % modifications |
+//! | burst | 1.9 k at first, soon some twenty in all | up to 40 k touched | 50 % new (of them 15 % IOC), 41 % cancels, 9 % modifications |
 //! | recorded | as recorded | as recorded | one hour of a real exchange |
 
 mod burst;
@@ -209,6 +209,25 @@ mod tests {
             let touched = prices().max().unwrap_or(0) - prices().filter(|&p| p > 0).min().unwrap();
             assert_eq!(touched > 10_000, scenario != Scenario::Static, "{scenario:?}: {touched}");
             assert!(flow.expected.trades > 5_000);
+        }
+    }
+
+    #[test]
+    fn bursts_begin_with_many_orders_and_soon_have_few() {
+        for scenario in Scenario::ALL {
+            let flow = Synthetic::Burst(scenario).generate(100_000);
+            let mut book = Reference::default();
+            let mut resting = Vec::new();
+            for operation in flow.prefill.iter().chain(&flow.measured) {
+                assert!(book.apply(&mut operation.clone()));
+                resting.push(book.orders());
+            }
+            let first = resting[flow.prefill.len()];
+            let mut later = resting.split_off(flow.prefill.len() + flow.measured.len() / 2);
+            later.sort_unstable();
+            let [half, most] = [50, 90].map(|percent| later[later.len() * percent / 100]);
+            assert!((1_700..=2_000).contains(&first), "{scenario:?}: {first}");
+            assert!(half < 60 && most < 150, "{scenario:?}: {half}, {most}");
         }
     }
 
