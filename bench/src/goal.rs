@@ -7,6 +7,9 @@ use serde::Serialize;
 
 use crate::latency::{median, median_ratio, ratio};
 
+/// Columns of a goal's name; as many as the longest has, if that is more.
+const NAME_WIDTH: usize = 43;
+
 /// A ratio with its bound.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Goal {
@@ -82,23 +85,24 @@ impl Goal {
     #[must_use]
     pub fn lines(goals: &[Self]) -> String {
         let mut text = String::new();
+        let width = goals.iter().map(|goal| goal.name.len()).fold(NAME_WIDTH, usize::max);
         if !goals.is_empty() {
             // Writing to a String cannot fail.
-            let _infallible = writeln!(text, "\n{}", Self::heading());
+            let _infallible = writeln!(text, "\n{}", Self::heading(width));
         }
         for goal in goals {
-            let _infallible = writeln!(text, "{}", goal.line());
+            let _infallible = writeln!(text, "{}", goal.line(width));
         }
         text
     }
 
     /// The heading of [`line`](Self::line).
-    fn heading() -> String {
-        format!("{:<43}{:>13}{:>15}{:>8}   goal", "", "figure", "beside", "ratio")
+    fn heading(width: usize) -> String {
+        format!("{:<width$}{:>13}{:>15}{:>8}   goal", "", "figure", "beside", "ratio")
     }
 
     /// One line, without an end.
-    fn line(&self) -> String {
+    fn line(&self, width: usize) -> String {
         let Self { name, figure, beside, .. } = self;
         let sign = if self.at_most { "<=" } else { ">=" };
         let or = self.or.map(|or| format!(" or {or}")).unwrap_or_default();
@@ -107,8 +111,11 @@ impl Goal {
             Some(false) => "missed".to_owned(),
             None => format!("-: {}", self.untold.unwrap_or("unknown")),
         };
-        let [ratio, bound] = [self.ratio, self.bound].map(|hundredths| ratio(hundredths, 100));
-        format!("{name:<43}{figure:>13}{beside:>15}{ratio:>8}   {sign} {bound}{or}: {outcome}")
+        let bound = ratio(self.bound, 100);
+        // Nothing was compared, or what was is too small to be told.
+        let is_none = self.ratio == 0 && self.reached.is_none();
+        let ratio = if is_none { "-".to_owned() } else { ratio(self.ratio, 100) };
+        format!("{name:<width$}{figure:>13}{beside:>15}{ratio:>8}   {sign} {bound}{or}: {outcome}")
     }
 }
 
@@ -247,7 +254,7 @@ mod tests {
         let close = Goal::at_most("a".to_owned(), figures(), &[(3_009, 1_000)], 300);
         assert_eq!((close.ratio, close.reached), (300, Some(false)));
         let untold = least(200).without_verdict("noise");
-        assert!(untold.line().ends_with("-: noise"), "{}", untold.line());
+        assert!(untold.line(0).ends_with("-: noise"), "{}", untold.line(0));
         assert_eq!(untold.or("9 M/s", true).reached, Some(true));
         let far = |pairs: [(Option<u64>, Option<u64>); 2]| {
             let goal = Compared::far(pairs, &|ns| format!("{ns} ns")).at_most("a", 200);
@@ -257,12 +264,19 @@ mod tests {
         assert_eq!(far([both, both]), (Some(true), None, "4 ns".to_owned()));
         let lacking = (None, Some("too few in a run"), "-".to_owned());
         assert_eq!(far([both, (None, Some(2))]), lacking);
-        let line = least(150).or("9 M/s", false).line();
+        let line = least(150).or("9 M/s", false).line(NAME_WIDTH);
         assert!(
             line.starts_with("a ") && line.ends_with("1.50   >= 2.00 or 9 M/s: missed"),
             "{line}"
         );
+        // A long name does not push its own line's columns to the right of the others.
+        let long = Goal { name: "a".repeat(50), ..least(150) };
+        let lines = Goal::lines(&[long, least(150)]);
+        let ratios: Vec<_> = lines.lines().filter_map(|line| line.find("1.50")).collect();
+        assert!(ratios.len() == 2 && ratios[0] == ratios[1], "{lines}");
+        let nothing = Goal::at_least("a".to_owned(), figures(), &[], 200);
+        assert!(nothing.line(0).contains(" -   >= 2.00: -: nothing"), "{}", nothing.line(0));
         let ends = |text: &str, word: &str| text.find(word).map(|at| at + word.len());
-        assert_eq!(ends(&Goal::heading(), "ratio"), ends(&line, "1.50"));
+        assert_eq!(ends(&Goal::heading(NAME_WIDTH), "ratio"), ends(&line, "1.50"));
     }
 }
