@@ -8,6 +8,7 @@
 mod burst;
 pub mod engines;
 pub mod flows;
+mod goals;
 pub mod growth;
 mod measure;
 pub mod operation;
@@ -24,6 +25,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
+use touchline_core::book::OrderBook;
 
 use crate::cores;
 use crate::interrupt;
@@ -123,15 +125,20 @@ fn burst_throughput(kind: EngineKind, flow: &Flow) -> Outcome {
     for_engine!(kind, throughput(flow, checked))
 }
 
+/// The engines that are measured on a flow.
+fn engines_on(options: &CoreOptions, flow: &Flow) -> Vec<EngineKind> {
+    let is_large = flow.capacity.orders >= OrderBook::LOOK_AHEAD_FROM;
+    EngineKind::distinct(&options.engines, is_large)
+}
+
 fn compare(
     options: &CoreOptions,
     flow: &Flow,
     pass: fn(EngineKind, &Flow) -> Outcome,
 ) -> Result<Row> {
-    let mut cells: Vec<Cell> = options
-        .engines
-        .iter()
-        .map(|&engine| Cell { engine, rounds: Vec::with_capacity(options.rounds) })
+    let mut cells: Vec<Cell> = engines_on(options, flow)
+        .into_iter()
+        .map(|engine| Cell { engine, rounds: Vec::with_capacity(options.rounds) })
         .collect();
     for _ in 0..options.rounds {
         for cell in &mut cells {
@@ -150,9 +157,10 @@ fn compare(
 /// What the batches take, and the engines whose results are wrong.
 fn batches(options: &CoreOptions, flow: &Flow) -> Result<(Vec<Batches>, Vec<WrongBatches>)> {
     use measure::batches;
-    let mut runs = vec![Ok(Vec::new()); options.engines.len()];
+    let engines = engines_on(options, flow);
+    let mut runs = vec![Ok(Vec::new()); engines.len()];
     for _ in 0..options.rounds {
-        for (&kind, runs) in options.engines.iter().zip(&mut runs) {
+        for (&kind, runs) in engines.iter().zip(&mut runs) {
             interrupt::check()?;
             let Ok(right) = runs else { continue };
             let checked = kind != EngineKind::Empty;
@@ -164,7 +172,7 @@ fn batches(options: &CoreOptions, flow: &Flow) -> Result<(Vec<Batches>, Vec<Wron
     }
     interrupt::check()?;
     let (mut found, mut wrong) = (Vec::new(), Vec::new());
-    for (&engine, runs) in options.engines.iter().zip(runs) {
+    for (engine, runs) in engines.into_iter().zip(runs) {
         match runs {
             Ok(runs) => found.push(Batches { engine, percentiles: Percentiles::median(&runs) }),
             Err(why) => wrong.push(WrongBatches { engine, why }),
@@ -176,8 +184,12 @@ fn batches(options: &CoreOptions, flow: &Flow) -> Result<(Vec<Batches>, Vec<Wron
 fn memory(options: &CoreOptions, flow: &Flow) -> Result<Vec<Memory>> {
     use measure::memory;
     let mut found = Vec::new();
-    for &engine in options.engines.iter().filter(|&&kind| kind != EngineKind::Empty) {
+    // Looking ahead takes no memory of its own.
+    for engine in EngineKind::distinct(&options.engines, false) {
         interrupt::check()?;
+        if engine == EngineKind::Empty {
+            continue;
+        }
         found.push(Memory { engine, bytes: for_engine!(engine, memory(flow)) });
     }
     Ok(found)

@@ -16,8 +16,10 @@ use crate::core::{self, CoreOptions, FlowKind, plot};
 pub(super) const HELP: &str = "\
 Every engine gets the same operations; its fills, their hash and the final depth are checked before its
 time counts. All engines run once before any runs again; medians over the rounds are printed. `textbook`
-is ours too: the plain fast design, to be judged against. Exit code 1 if Touchline or it came to wrong
-results or was given up.";
+is ours too: the plain fast design, to be judged against. Engines that are not shown what comes are measured
+beside those that are, on flows whose book is so large that it looks ahead (`deep`). Fewer than 5 rounds or
+64,000 operations have figures and no verdict. Exit code 1 if Touchline or the textbook came to wrong results
+or was given up.";
 
 /// Orders of the smallest book of `--growth`: below it there would be nothing to measure.
 const SMALLEST_BOOK: i64 = growth::SMALLEST_BOOK as i64;

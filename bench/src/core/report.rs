@@ -11,6 +11,19 @@ use crate::goal::Goal;
 use crate::latency::{Percentiles, median, ratio};
 use crate::machine::Machine;
 
+/// Columns of an engine's name.
+const NAME: usize = 38;
+
+/// What the tables do not tell by themselves.
+const LEGEND: &str = "
+handles: an order is found at the place that the reply to it told. That book keeps no index of ids and does not notice
+an id that is given twice. Every other one keeps an index and pays for it; touchline by id also looks whether the id of
+a new order rests already.
+no look-ahead: not shown 64 operations before they come, as nobody shows them to the book of a live engine. The peers
+have no call for that, and in a book of fewer than 32,768 orders nobody looks ahead.
+matchcore is right only with what crosses cut to its limit in front of it, for which it is charged.
+";
+
 /// One engine on one flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
@@ -149,10 +162,7 @@ impl CoreReport {
         }
         if let Some(bursts) = &self.summary.worst_burst {
             put(text, format_args!("\nworst burst, {}", bursts.peers_line()));
-            put(
-                text,
-                format_args!("  engine                   M/s   to best peer   least ahead in"),
-            );
+            put(text, format_args!("  {:<NAME$}   M/s   to best peer   least ahead in", "engine"));
             for Figure { engine, median, to_best_peer } in &bursts.engines {
                 if let Some(time) = median {
                     let (name, millions) = (engine.name(), tenths(1_000_000_000 / (*time).max(1)));
@@ -162,28 +172,29 @@ impl CoreReport {
                         || "-".to_owned(),
                         |least| format!("{} x, {}", ratio(least.to_best_peer, 100), least.flow),
                     );
-                    put(text, format_args!("  {name:<22}{millions:>6}{faster:>15}   {least}"));
+                    put(text, format_args!("  {name:<NAME$}{millions:>6}{faster:>15}   {least}"));
                 }
             }
         }
         if !(self.batches.is_empty() && self.wrong_batches.is_empty()) {
             put(text, format_args!("\nbatches of 64 operations, calm, ns per batch"));
-            put(text, format_args!("  {:<22}{}", "engine", Percentiles::HEADING));
+            put(text, format_args!("  {:<NAME$}{}", "engine", Percentiles::HEADING));
             for Batches { engine, percentiles } in &self.batches {
-                put(text, format_args!("  {:<22}{}", engine.name(), percentiles.columns()));
+                put(text, format_args!("  {:<NAME$}{}", engine.name(), percentiles.columns()));
             }
             for WrongBatches { engine, why } in &self.wrong_batches {
-                put(text, format_args!("  {:<22}   {why}", engine.name()));
+                put(text, format_args!("  {:<NAME$}   {why}", engine.name()));
             }
         }
         if !self.memory.is_empty() {
             put(text, format_args!("\nmemory with 1 M resting orders"));
             for Memory { engine, bytes } in &self.memory {
                 let megabytes = tenths(*bytes as u64 / 1000);
-                put(text, format_args!("  {:<22}{megabytes:>8} MB", engine.name()));
+                put(text, format_args!("  {:<NAME$}{megabytes:>8} MB", engine.name()));
             }
         }
         text.push_str(&Goal::lines(&self.summary.goals));
+        text.push_str(LEGEND);
         for skipped in &self.skipped {
             put(text, format_args!("\nskipped: {skipped}"));
         }
@@ -194,7 +205,7 @@ fn write_row(text: &mut String, row: &Row, summary: &Comparison) {
     let Row { flow, operations, trades, .. } = row;
     let peers = summary.peers_line();
     put(text, format_args!("\n{flow}: {operations} operations, {trades} fills, {peers}"));
-    put(text, format_args!("  engine                   ns/op   net of driver   to best peer"));
+    put(text, format_args!("  {:<NAME$}   ns/op   net of driver   to best peer", "engine"));
     let driver = row.cells.iter().find(|cell| cell.engine == EngineKind::Empty);
     let driver = driver.and_then(|cell| cell.median().ok()).unwrap_or(0);
     for cell in &row.cells {
@@ -205,9 +216,9 @@ fn write_row(text: &mut String, row: &Row, summary: &Comparison) {
                     summary.of_engine(cell.engine).and_then(|figure| figure.to_best_peer);
                 let [whole, net] = [time, time.saturating_sub(driver)].map(tenths);
                 let faster = faster(to_best_peer);
-                put(text, format_args!("  {name:<22}{whole:>8}{net:>16}{faster:>15}"));
+                put(text, format_args!("  {name:<NAME$}{whole:>8}{net:>16}{faster:>15}"));
             }
-            Err(why) => put(text, format_args!("  {name:<22}   {why}")),
+            Err(why) => put(text, format_args!("  {name:<NAME$}   {why}")),
         }
     }
 }
@@ -250,10 +261,10 @@ mod tests {
     fn without_a_right_peer_the_text_shows_no_ratio() {
         let cell = |engine, round| Cell { engine, rounds: vec![round] };
         let text = |peer: Outcome| {
-            let mut report = CoreReport::empty(1);
+            let mut report = CoreReport::empty(5);
             report.rows.push(Row {
                 flow: "burst: static".to_owned(),
-                operations: 1,
+                operations: 64_000,
                 trades: 0,
                 cells: vec![
                     cell(EngineKind::Touchline, Outcome::Right(2_000)),
@@ -269,6 +280,7 @@ mod tests {
         let right = text(Outcome::Right(6_000));
         assert!(right.contains("1 of 1 peers right, the best is matchcore"), "{right}");
         assert!(right.contains("3.00   >= 3.00: reached"), "{right}");
+        assert!(right.contains("keeps no index of ids"), "{right}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What the rounds come to: medians, the best peer, the worst burst, and the goals. Called by
-//! `core::report`, for text and JSON alike.
+//! What the rounds come to: medians, the best peer, the worst burst; what is to be reached of that says
+//! `core::goals`. Called by `core::report`, for text and JSON alike.
 //!
 //! Faster is how many times less time something takes than what it is compared with. Ratios are of
 //! medians over the same rounds; without a peer that was right there are none.
@@ -7,23 +7,9 @@
 use serde::Serialize;
 
 use super::engines::EngineKind;
-use super::report::{Cell, CoreReport, Row, tenths};
+use super::goals;
+use super::report::{Cell, CoreReport, Row};
 use crate::goal::Goal;
-use crate::latency::duration;
-
-/// At least so many times faster than the best peer, and than the textbook with a map; hundredths.
-const FASTER: u64 = 200;
-/// The same of the worst burst.
-const FASTER_IN_BURSTS: u64 = 300;
-/// An operation on the deep flow may take so many times one on the calm flow.
-const DEEP_TO_CALM: u64 = 250;
-/// Calm batches' p99.9 may be so much of the best peer's.
-const BATCHES: u64 = 50;
-/// What a book with a million orders may take.
-const MEMORY_BYTES: u64 = 64_000_000;
-/// Touchline's book, as it is found by id and by handle.
-const OWN: [(EngineKind, &str); 2] =
-    [(EngineKind::Touchline, "by id"), (EngineKind::TouchlineHandles, "by handle")];
 
 /// An engine's figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -81,7 +67,7 @@ impl Comparison {
         self.engines.iter().find(|figure| figure.engine == engine)
     }
 
-    fn median_of(&self, engine: EngineKind) -> Option<u64> {
+    pub(super) fn median_of(&self, engine: EngineKind) -> Option<u64> {
         self.of_engine(engine)?.median
     }
 
@@ -144,57 +130,12 @@ impl Summary {
             worst_burst: worst_burst(&report.rows),
             least_bursts: least_bursts(&flows),
             deep_to_calm: deep_to_calm(&flows),
-            batches_p99_9: batches(report),
+            batches_p99_9: batches_p99_9(report),
             flows,
             goals: Vec::new(),
         };
-        summary.goals = summary.goals(report);
+        summary.goals = goals::of(&summary, report);
         summary
-    }
-
-    fn goals(&self, report: &CoreReport) -> Vec<Goal> {
-        let mut goals = Vec::new();
-        for flow in self.flows.iter().filter(|flow| !is_burst(&flow.name)) {
-            goals.extend(to_best_peer(flow, FASTER));
-            goals.extend(to_textbook(flow));
-        }
-        if let Some(bursts) = &self.worst_burst {
-            goals.extend(to_best_peer(bursts, FASTER_IN_BURSTS));
-            goals.extend(to_textbook(bursts));
-        }
-        goals.extend(self.least_burst_goals());
-        let flow = |name| self.flows.iter().find(|flow| flow.name == name);
-        for (engine, how) in OWN {
-            let of = |name| flow(name)?.median_of(engine);
-            if let (Some(deep), Some(calm)) = (of("deep"), of("calm")) {
-                let name = format!("deep to calm, {how}");
-                goals.push(Goal::at_most(name, times(deep, calm), &[(deep, calm)], DEEP_TO_CALM));
-            }
-        }
-        goals.extend(self.batches_p99_9.as_ref().into_iter().flat_map(batches_goals));
-        for (engine, how) in OWN {
-            let taken = report.memory.iter().find(|memory| memory.engine == engine);
-            if let Some(bytes) = taken.map(|memory| memory.bytes as u64) {
-                let name = format!("book with 1 M orders, {how}");
-                let figures =
-                    [bytes, MEMORY_BYTES].map(|bytes| format!("{} MB", tenths(bytes / 1000)));
-                goals.push(Goal::at_most(name, figures, &[(bytes, MEMORY_BYTES)], 100));
-            }
-        }
-        goals
-    }
-}
-
-impl Summary {
-    fn least_burst_goals(&self) -> Vec<Goal> {
-        let goal = |(engine, how)| {
-            let least = self.least_bursts.iter().find(|least| least.engine == engine)?;
-            let flow = self.flows.iter().find(|flow| flow.name == least.flow)?;
-            let [own, peer] = [flow.median_of(engine)?, flow.median_of(flow.best_peer?)?];
-            let name = format!("least ahead in {} {how}", flow.name);
-            Some(Goal::at_least(name, times(own, peer), &[(peer, own)], FASTER_IN_BURSTS))
-        };
-        OWN.into_iter().filter_map(goal).collect()
     }
 }
 
@@ -204,38 +145,6 @@ pub(super) fn is_burst(flow: &str) -> bool {
 
 fn hundredths(figure: u64, beside: u64) -> Option<u64> {
     figure.checked_mul(100)?.checked_div(beside)
-}
-
-/// Times per operation as text.
-fn times(one: u64, other: u64) -> [String; 2] {
-    [one, other].map(|picoseconds| format!("{} ns", tenths(picoseconds)))
-}
-
-fn to_best_peer(flow: &Comparison, bound: u64) -> Vec<Goal> {
-    let goal = |(engine, how)| {
-        let [own, peer] = [flow.median_of(engine)?, flow.median_of(flow.best_peer?)?];
-        let name = format!("{} {how}, to best peer", flow.name);
-        Some(Goal::at_least(name, times(own, peer), &[(peer, own)], bound))
-    };
-    OWN.into_iter().filter_map(goal).collect()
-}
-
-fn to_textbook(flow: &Comparison) -> Vec<Goal> {
-    let goal = |(engine, how)| {
-        let [own, textbook] = [flow.median_of(engine)?, flow.median_of(EngineKind::Textbook)?];
-        let name = format!("{} {how}, to textbook with map", flow.name);
-        Some(Goal::at_least(name, times(own, textbook), &[(textbook, own)], FASTER))
-    };
-    OWN.into_iter().filter_map(goal).collect()
-}
-
-fn batches_goals(batches: &Comparison) -> Vec<Goal> {
-    let goal = |(engine, how)| {
-        let [own, peer] = [batches.median_of(engine)?, batches.median_of(batches.best_peer?)?];
-        let name = format!("calm batches' p99.9 {how}, to best peer");
-        Some(Goal::at_most(name, [own, peer].map(duration), &[(own, peer)], BATCHES))
-    };
-    OWN.into_iter().filter_map(goal).collect()
 }
 
 fn worst_burst(rows: &[Row]) -> Option<Comparison> {
@@ -274,17 +183,22 @@ fn deep_to_calm(flows: &[Comparison]) -> Vec<DeepToCalm> {
     deep.engines.iter().filter_map(of).collect()
 }
 
-fn batches(report: &CoreReport) -> Option<Comparison> {
-    let right = report.batches.iter().map(|it| Some((it.engine, Some(it.percentiles.p99_9?))));
-    let wrong = report.wrong_batches.iter().map(|it| Some((it.engine, None)));
-    let engines: Vec<_> = right.chain(wrong).collect::<Option<_>>()?;
-    (!engines.is_empty()).then(|| Comparison::new("calm batches", engines))
+/// The calm flow's batches, p99.9; none of an engine that was wrong, or of which there are too few.
+pub(super) fn batches(report: &CoreReport) -> Comparison {
+    let right = report.batches.iter().map(|it| (it.engine, it.percentiles.p99_9));
+    let wrong = report.wrong_batches.iter().map(|it| (it.engine, None));
+    Comparison::new("calm batches' p99.9", right.chain(wrong))
+}
+
+fn batches_p99_9(report: &CoreReport) -> Option<Comparison> {
+    let has_all = report.batches.iter().all(|it| it.percentiles.p99_9.is_some());
+    Some(batches(report)).filter(|batches| has_all && !batches.engines.is_empty())
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::measure::Outcome;
-    use super::super::report::{Batches, Memory, WrongBatches};
+    use super::super::report::{Batches, WrongBatches};
     use super::*;
     use crate::latency::Percentiles;
 
@@ -298,15 +212,10 @@ mod tests {
         Row { flow: flow.to_owned(), operations: 1, trades: 0, cells }
     }
 
-    use EngineKind::{Lobster, Matchcore, Textbook, Touchline, TouchlineHandles};
+    use EngineKind::{Lobster, Matchcore, Textbook, Touchline};
 
     fn report(rows: Vec<Row>) -> CoreReport {
         CoreReport { rows, ..CoreReport::empty(1) }
-    }
-
-    fn goals(summary: &Summary) -> Vec<(&str, u64, bool)> {
-        let goals = summary.goals.iter();
-        goals.map(|goal| (goal.name.as_str(), goal.ratio, goal.reached == Some(true))).collect()
     }
 
     #[test]
@@ -326,11 +235,6 @@ mod tests {
         assert_eq!(calm.of_engine(Touchline).unwrap().to_best_peer, Some(300));
         assert_eq!(calm.of_engine(Lobster).unwrap().median, None);
         assert!(calm.peers_line().starts_with("1 of 2 peers right"));
-        let expected = [
-            ("calm by id, to best peer", 300, true),
-            ("calm by id, to textbook with map", 50, false),
-        ];
-        assert_eq!(goals(&summary), expected);
     }
 
     #[test]
@@ -338,7 +242,6 @@ mod tests {
         let flow = row("calm", &[(Touchline, Some(20_000)), (Matchcore, None)]);
         let summary = Summary::of(&report(vec![flow]));
         assert_eq!(summary.flows[0].of_engine(Touchline).unwrap().to_best_peer, None);
-        assert_eq!(goals(&summary), []);
     }
 
     #[test]
@@ -352,8 +255,12 @@ mod tests {
         let [least, of_peer] = &summary.least_bursts[..] else { panic!("{summary:?}") };
         assert_eq!((least.engine, least.flow.as_str()), (Touchline, "burst: one"));
         assert_eq!((least.to_best_peer, of_peer.engine), (90, Matchcore));
-        assert!(summary.goals.iter().any(|goal| goal.name == "least ahead in burst: one by id"
-            && (goal.ratio, goal.reached) == (90, Some(false))));
+        assert!(
+            summary
+                .goals
+                .iter()
+                .any(|goal| goal.name == "least ahead in burst: one by id" && goal.ratio == 90)
+        );
         let worst = summary.worst_burst.unwrap();
         let medians: Vec<_> = worst.engines.iter().map(|figure| figure.median).collect();
         assert_eq!(medians, [Some(20), Some(50), None]);
@@ -362,33 +269,19 @@ mod tests {
     }
 
     #[test]
-    fn deep_batches_and_memory_have_goals() {
-        let mut report = report(vec![
-            row("calm", &[(Touchline, Some(20_000)), (TouchlineHandles, Some(10_000))]),
-            row("deep", &[(Touchline, Some(60_000)), (TouchlineHandles, Some(25_000))]),
-        ]);
+    fn batches_are_compared_where_all_have_the_percentile() {
         let batches = |engine, p99_9| Batches {
             engine,
             percentiles: Percentiles { p99_9: Some(p99_9), ..Percentiles::default() },
         };
+        let mut report = report(Vec::new());
+        assert_eq!(Summary::of(&report).batches_p99_9, None);
         report.batches = vec![batches(Touchline, 49), batches(Matchcore, 100)];
         let why = "wrong".to_owned();
         report.wrong_batches = vec![WrongBatches { engine: Lobster, why }];
-        report.memory = vec![Memory { engine: Touchline, bytes: 65_000_000 }];
-        let summary = Summary::of(&report);
-        let batches = summary.batches_p99_9.as_ref().unwrap();
+        let batches = Summary::of(&report).batches_p99_9.unwrap();
         assert_eq!((batches.peers, batches.peers_right), (2, 1));
-        let expected = [
-            ("deep to calm, by id", 300, false),
-            ("deep to calm, by handle", 250, true),
-            ("calm batches' p99.9 by id, to best peer", 49, true),
-            ("book with 1 M orders, by id", 101, false),
-        ];
-        assert_eq!(goals(&summary), expected);
-        // Of so few batches that one of them has no such percentile nobody is told to be better.
         report.batches[1].percentiles.p99_9 = None;
-        let summary = Summary::of(&report);
-        assert_eq!(summary.batches_p99_9, None);
-        assert!(summary.goals.iter().all(|goal| !goal.name.contains("p99.9")));
+        assert_eq!(Summary::of(&report).batches_p99_9, None);
     }
 }
