@@ -114,6 +114,7 @@ fn growth_is_told_by_size_with_its_goal() {
         assert_eq!(curve["points"][0]["to_first"], 100, "{curve}");
     }
     assert_eq!(report["goals"][0]["ratio"], report["calm_ratio"]);
+    assert_eq!(report["goals"][0]["untold"], "too few rounds");
 }
 
 #[test]

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use touchline_engine::huge_pages::use_huge_pages;
+use touchline_protocol::causes::with_causes;
 
-use super::show;
+use super::{show, tell};
 use crate::core::engines::EngineKind;
-use crate::core::growth::{self, GrowthOptions};
+use crate::core::growth::{self, GrowthOptions, GrowthReport};
 use crate::core::{self, CoreOptions, FlowKind, plot};
 
 /// What the help ends with.
@@ -100,10 +101,37 @@ fn run_growth(arguments: &Arguments) -> Result<bool> {
         rounds: usize::from(arguments.rounds),
         operations: arguments.operations as usize,
         largest: arguments.largest,
-    })?;
+    });
+    let Some(report) = unless_a_check_failed(report)? else { return Ok(false) };
     show(arguments.json, &report, || report.text())?;
     if let Some(file) = &arguments.plot {
         std::fs::write(file, plot::svg(&report)).with_context(|| file.display().to_string())?;
     }
     Ok(true)
+}
+
+/// None, and told why, of what ran and came to wrong results.
+fn unless_a_check_failed(report: Result<GrowthReport>) -> Result<Option<GrowthReport>> {
+    match report {
+        Err(error) if growth::is_failed_check(&error) => {
+            tell(&with_causes(error.as_ref()));
+            Ok(None)
+        }
+        report => report.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+    use crate::core::venue::VenueError;
+
+    #[test]
+    fn growth_that_came_to_wrong_results_has_failed_a_check() {
+        let refused = VenueError::Refused { name: "NewOrder", reason: "full".to_owned() };
+        assert!(unless_a_check_failed(Err(refused.into())).unwrap().is_none());
+        assert!(unless_a_check_failed(Err(anyhow!("no memory"))).is_err());
+    }
 }

@@ -18,11 +18,11 @@ use touchline_protocol::units::{AccountId, AssetId, Position, SessionId, UNITS_P
 
 use super::flows::Flow;
 use super::measure::per_operation;
-use super::operation::Operation;
+use super::operation::{Operation, Tally};
 use super::stopwatch::Stopwatch;
 use crate::interrupt::{self, Interrupted};
 use crate::machine::nanoseconds;
-use check::Found;
+use check::{Found, Reading};
 use sender::{Batch, Sender};
 
 /// Price of one tick.
@@ -96,6 +96,15 @@ pub struct Size {
     pub symbols: u32,
     /// Accounts that trade.
     pub accounts: u32,
+}
+
+/// What a pass came to: a timed one counts if the checked one came to the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Came {
+    /// Hash of everything that the core holds.
+    pub state_hash: u64,
+    /// What was read out of the events of the measured part, by the core's own numbers.
+    pub read: Tally,
 }
 
 /// A core with everything defined, and what is needed to send it orders.
@@ -223,41 +232,44 @@ impl Venue {
         Ok(())
     }
 
-    /// Applies a flow to each symbol for accounts at random; gives the ps per command of its measured part.
-    /// Each command goes to a symbol drawn at random, which does its own next operation: in turn, the core
-    /// would see the same kind of operation once per symbol, and guess it. What came of it is for
-    /// [`state_hash`](Self::state_hash) to say.
+    /// Applies a flow to each symbol for accounts at random; gives the ps per command of its measured part,
+    /// and what it came to. Each command goes to a symbol drawn at random, which does its own next operation:
+    /// in turn, the core would see the same kind of operation once per symbol, and guess it.
+    ///
+    /// What is timed reads the fills out of the events, and folds them as the fills of the book alone are
+    /// folded where that is timed: else one of the two would be charged for a reader.
     ///
     /// # Errors
     /// If the core refuses one of its orders, or the run was interrupted.
-    pub fn run(&mut self, flow: &Flow) -> Result<u64, VenueError> {
+    pub fn run(&mut self, flow: &Flow) -> Result<(u64, Came), VenueError> {
         let mut sender = Sender::new(self.size, flow);
-        let seen = |outbox: &Outbox<'_>| {
-            std::hint::black_box(outbox.bytes());
-        };
-        self.replay(&mut sender, &flow.prefill, seen)?;
-        let took = self.replay(&mut sender, &flow.measured, seen)?;
-        Ok(per_operation(took, flow.measured.len() * self.size.symbols as usize))
+        self.replay(&mut sender, &flow.prefill, |_| {})?;
+        let mut reading = Reading::default();
+        let took = self.replay(&mut sender, &flow.measured, |outbox| reading.read(outbox))?;
+        let picoseconds = per_operation(took, flow.measured.len() * self.size.symbols as usize);
+        Ok((picoseconds, self.came(reading)))
     }
 
     /// Does the same, and compares each symbol's fills and final depth with what must come of the flow.
-    /// Gives the state hash that a timed pass of the same size and flow must come to as well.
+    /// Gives what a timed pass of the same size and flow must come to as well.
     ///
     /// # Errors
     /// As [`run`](Self::run), and what differs.
-    pub fn check(&mut self, flow: &Flow) -> Result<u64, VenueError> {
+    pub fn check(&mut self, flow: &Flow) -> Result<Came, VenueError> {
         let mut sender = Sender::new(self.size, flow);
         self.replay(&mut sender, &flow.prefill, |_| {})?;
         let mut found = Found::new(flow, self.size.symbols);
-        self.replay(&mut sender, &flow.measured, |outbox| found.read(outbox))?;
+        let mut reading = Reading::default();
+        self.replay(&mut sender, &flow.measured, |outbox| {
+            found.read(outbox);
+            reading.read(outbox);
+        })?;
         found.judge(flow, &self.core)?;
-        Ok(self.state_hash())
+        Ok(self.came(reading))
     }
 
-    /// Hash of everything that the core holds: two passes with the same one came to the same.
-    #[must_use]
-    pub fn state_hash(&self) -> u64 {
-        self.core.state_hash()
+    fn came(&self, reading: Reading) -> Came {
+        Came { state_hash: self.core.state_hash(), read: reading.tally() }
     }
 
     /// Sends a part of the flow; gives what applying it took in ns. `seen` is shown each command's events.
@@ -311,10 +323,15 @@ mod tests {
             let flow = kind.generate(3_000);
             let mut checked = venue(&flow, symbols);
             assert_eq!(checked.core.rules(), RULES_MAX);
-            let hash = checked.check(&flow).unwrap();
-            let mut timed = venue(&flow, symbols);
-            timed.run(&flow).unwrap();
-            assert_eq!(timed.state_hash(), hash);
+            let came = checked.check(&flow).unwrap();
+            // The timed pass has read every fill and every operation's end.
+            let (expected, symbols_64) = (&flow.expected, u64::from(symbols));
+            let of_all = [expected.trades, expected.volume, expected.done, expected.open];
+            let Tally { trades, volume, done, open, .. } = came.read;
+            let lots = LOT.unsigned_abs();
+            let read = [trades, volume / lots, done, open / lots];
+            assert_eq!(read, of_all.map(|of_one| of_one * symbols_64));
+            assert_eq!(venue(&flow, symbols).run(&flow).unwrap().1, came);
         }
     }
 

@@ -1,16 +1,62 @@
 //! What the whole core came to, read from its events and its books, beside what must come of the flow.
-//! Called by [`super`] in the pass that is not timed.
+//! Called by [`super`]: [`Found`] in the pass that is not timed, [`Reading`] in those that are.
 
 use touchline_core::{Core, Outbox};
-use touchline_protocol::message::decode;
-use touchline_protocol::message::decode::Event;
+use touchline_protocol::message::Message;
+use touchline_protocol::message::decode::{self, DecodeError, Event};
 use touchline_protocol::message::enums::Side;
+use touchline_protocol::message::event::{OrderCanceled, OrderResult, Trade};
 use touchline_protocol::units::{OrderId, SymbolId};
 
 use super::super::flows::Flow;
 use super::super::measure::judge;
 use super::super::operation::{Depth, Kind, Reports, Tally};
 use super::{LOT, TICK, VenueError};
+
+/// What is read out of the events where it counts what that takes: as much as the book alone tells, folded in the
+/// same way, by numbers as they stand in the events.
+#[derive(Default)]
+pub(super) struct Reading(Tally);
+
+impl Reading {
+    /// Takes the events of one command. Those that tell neither a fill nor an operation's end are passed over: of them
+    /// the book alone tells nothing either.
+    #[inline]
+    pub(super) fn read(&mut self, outbox: &Outbox<'_>) {
+        for bytes in outbox.events() {
+            // What is malformed is missing in the end, and the checked pass has found that it is not.
+            let _well_formed = self.read_event(bytes);
+        }
+    }
+
+    #[inline]
+    fn read_event(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
+        match decode::header(bytes)?.template_id {
+            Trade::TEMPLATE => {
+                let trade = decode::as_message::<Trade>(bytes)?;
+                let [maker, taker] = [trade.maker_order_id, trade.taker_order_id];
+                let quantity = trade.quantity.cast_unsigned();
+                self.0.fill(maker.0 as u32, taker.0 as u32, trade.price, quantity);
+            }
+            OrderResult::TEMPLATE => {
+                let result = decode::as_message::<OrderResult>(bytes)?;
+                let open = result.quantity - result.executed_quantity;
+                self.0.done(result.order_id.0 as u32, open.cast_unsigned());
+            }
+            OrderCanceled::TEMPLATE => {
+                let canceled = decode::as_message::<OrderCanceled>(bytes)?;
+                self.0.done(canceled.order_id.0 as u32, 0);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// All that was read.
+    pub(super) fn tally(self) -> Tally {
+        self.0
+    }
+}
 
 /// What the symbols came to.
 pub(super) struct Found {
