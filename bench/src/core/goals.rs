@@ -341,6 +341,9 @@ mod tests {
             (TextbookNoLookAhead, Some(160_000)),
         ];
         let report = report(vec![row("calm", &calm), row("deep", &deep)]);
+        let grown = Summary::of(&report).deep_to_calm;
+        let grown: Vec<u64> = grown.iter().map(|deep| deep.ratio).collect();
+        assert_eq!(grown, [200, 100, 200, 400, 800]);
         let expected = [
             ("deep by id, to best peer", 300, Ok(true)),
             ("deep by id, no look-ahead, to best peer", 150, Ok(false)),

@@ -177,7 +177,10 @@ fn deep_to_calm(flows: &[Comparison]) -> Vec<DeepToCalm> {
     let flow = |name| flows.iter().find(|flow| flow.name == name);
     let [Some(calm), Some(deep)] = [flow("calm"), flow("deep")] else { return Vec::new() };
     let of = |figure: &Figure| {
-        let ratio = hundredths(figure.median?, calm.median_of(figure.engine)?)?;
+        // Nobody looks ahead on the calm flow.
+        let with_look_ahead = || calm.median_of(figure.engine.with_look_ahead()?);
+        let beside = calm.median_of(figure.engine).or_else(with_look_ahead)?;
+        let ratio = hundredths(figure.median?, beside)?;
         Some(DeepToCalm { engine: figure.engine, ratio })
     };
     deep.engines.iter().filter_map(of).collect()
