@@ -19,7 +19,7 @@ use touchline_protocol::log::transaction::Bookmark;
 
 use crate::interrupt;
 use crate::latency::Percentiles;
-use crate::machine::Machine;
+use crate::machine::{Machine, nanoseconds};
 use crate::scratch::Scratch;
 use crate::temporary::Temporary;
 use flow::Flow;
@@ -63,10 +63,55 @@ pub struct Line {
 pub struct Pages {
     /// What was asked for.
     pub what: &'static str,
+    /// Whether they are pages of orders or trades, which is what the goal is about.
+    pub is_judged: bool,
     /// Entries of the shortest.
     pub entries: usize,
     /// From the call of the handler to its reply.
     pub latency: Percentiles,
+}
+
+/// What was folded and stored, and how long it took.
+#[derive(Clone, Copy, Default)]
+struct Part {
+    rows: u64,
+    events: u64,
+    nanoseconds: u64,
+}
+
+/// The ingestion so far.
+#[derive(Default)]
+struct Ingestion {
+    rows: u64,
+    lines: Vec<Line>,
+    /// Behind the last line.
+    since: Part,
+}
+
+impl Ingestion {
+    /// Adds a part; gives whether a line ends behind it. Batches end behind a whole million, and what is beyond belongs
+    /// to the next one: a line that began anew there would leave the last million without one.
+    fn ends_line(&mut self, part: Part) -> bool {
+        self.rows += part.rows;
+        self.since.rows += part.rows;
+        self.since.events += part.events;
+        self.since.nanoseconds += part.nanoseconds;
+        self.rows >= (self.lines.len() as u64 + 1) * LINE_ROWS
+    }
+
+    /// Ends a line, the store's file being so long.
+    fn end_line(&mut self, bytes: u64) {
+        let Part { rows, events, nanoseconds } = std::mem::take(&mut self.since);
+        let per_second = |count: u64| {
+            (u128::from(count) * 1_000_000_000 / u128::from(nanoseconds.max(1))) as u64
+        };
+        self.lines.push(Line {
+            rows: self.rows,
+            events_per_second: per_second(events),
+            rows_per_second: per_second(rows),
+            bytes,
+        });
+    }
 }
 
 /// Measures.
@@ -79,32 +124,24 @@ pub fn run(options: &HistoryOptions) -> Result<HistoryReport> {
     let mut state = archive.restore()?;
     let mut flow = Flow::new();
     flow.define(&mut state)?;
-    let mut lines = Vec::new();
-    let (mut rows, mut line_rows, mut events, mut nanoseconds) = (0, 0, 0, 0);
-    while rows < options.millions * LINE_ROWS {
+    let mut ingestion = Ingestion::default();
+    while (ingestion.lines.len() as u64) < options.millions {
         interrupt::check()?;
         flow.prepare();
         let begin = Instant::now();
-        events += flow.fold(&mut state)?;
+        let mut part = Part { events: flow.fold(&mut state)?, ..Part::default() };
         if state.history.waiting() >= BATCH_ROWS {
-            let written = state.history.waiting() as u64;
+            part.rows = state.history.waiting() as u64;
             archive.save(&mut state)?;
-            (rows, line_rows) = (rows + written, line_rows + written);
         }
-        nanoseconds += begin.elapsed().as_nanos();
-        if line_rows >= LINE_ROWS {
-            let per_second =
-                |count: u64| (u128::from(count) * 1_000_000_000 / nanoseconds.max(1)) as u64;
-            lines.push(Line {
-                rows,
-                events_per_second: per_second(events),
-                rows_per_second: per_second(line_rows),
-                bytes: std::fs::metadata(folder.path().join("data.mdb"))?.len(),
-            });
-            (line_rows, events, nanoseconds) = (0, 0, 0);
+        part.nanoseconds = nanoseconds(begin.elapsed());
+        if ingestion.ends_line(part) {
+            let bytes = std::fs::metadata(folder.path().join("data.mdb"))?.len();
+            ingestion.end_line(bytes);
         }
     }
     archive.save(&mut state)?;
+    let Ingestion { rows, lines, .. } = ingestion;
     let lease = Lease::hold(folder.path(), "history", flow::LOG_ID, Bookmark::default())?;
     let (pages, lag_bytes) = pages::measure(options, flow, &archive, lease, state)?;
     let Measured { orders, kinds: pages, arrived } = pages;
@@ -120,4 +157,27 @@ pub fn run(options: &HistoryOptions) -> Result<HistoryReport> {
         arrived,
         lag_bytes,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_a_line_of_each_million() {
+        let part = Part { rows: 20_250, events: 20_250, nanoseconds: 20_250_000 };
+        let mut ingestion = Ingestion::default();
+        while ingestion.rows < 10 * LINE_ROWS {
+            if ingestion.ends_line(part) {
+                ingestion.end_line(0);
+            }
+        }
+        let lines = &ingestion.lines;
+        assert_eq!((lines.len(), lines[9].rows), (10, ingestion.rows));
+        // Within a batch of the million that it is of.
+        for (line, million) in lines.iter().zip(1..) {
+            assert!((0..part.rows).contains(&(line.rows - million * LINE_ROWS)), "{line:?}");
+            assert_eq!((line.events_per_second, line.rows_per_second), (1_000_000, 1_000_000));
+        }
+    }
 }

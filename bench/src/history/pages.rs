@@ -254,7 +254,8 @@ impl Client {
             ensure!(reply.status == 200, "{path}?{query}: {}", text());
             entries = entries.min(entries_of(&reply.body)?);
         }
-        Ok(Pages { what, entries, latency: latency.percentiles() })
+        let is_judged = !matches!(path, "klines" | "ticker/24hr");
+        Ok(Pages { what, is_judged, entries, latency: latency.percentiles() })
     }
 
     fn request(&self, path: &str, query: &str, key: KeyId) -> Request {

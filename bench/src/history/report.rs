@@ -45,6 +45,7 @@ const ROWS: u64 = 3_000_000;
 /// Said in the place of a verdict.
 const TOO_FEW_ROWS: &str = "fewer than 3 M rows";
 const TOO_FEW_DUE: &str = "fewer than 50,000 events/s due";
+const TOO_FEW_ENTRIES: &str = "fewer than 1,000 entries";
 
 /// Of these lines of the ingestion, and of pages of a thousand entries out of so many rows while so many events per second
 /// are due.
@@ -64,9 +65,10 @@ pub(super) fn goals(
     } else {
         (due_per_second < DUE_PER_SECOND).then_some(TOO_FEW_DUE)
     };
-    for page in pages.iter().filter(|page| page.entries >= ENTRIES) {
+    for page in pages.iter().filter(|page| page.is_judged) {
         let goal = Compared::to_bound(page.latency.p99, PAGE_NS, &duration)
             .at_most(format!("page, p99: {}", page.what), 100);
+        let why = why.or_else(|| (page.entries < ENTRIES).then_some(TOO_FEW_ENTRIES));
         goals.push(why.map_or(goal.clone(), |why| goal.without_verdict(why)));
     }
     goals
@@ -112,25 +114,25 @@ mod tests {
         let line = |rows, events_per_second| Line { rows, events_per_second, ..Line::default() };
         let page = |entries, p99| Pages {
             what: "orders",
+            is_judged: true,
             entries,
             latency: Percentiles { p99: Some(p99), ..Percentiles::default() },
         };
-        let pages = [page(999, 9_000_000), page(1_000, 2_000_000), page(1_000, 2_000_001)];
+        let no_list = Pages { is_judged: false, ..page(1, 9_000_000) };
+        let pages = [no_list, page(999, 1), page(1_000, 2_000_000), page(1_000, 2_000_001)];
         let told = |lines: &[Line], rows, due| -> Vec<_> {
             let goals = goals(lines, &pages, (rows, due));
             goals.into_iter().map(|goal| (goal.reached, goal.untold)).collect()
         };
         let (yes, no) = ((Some(true), None), (Some(false), None));
-        // The third million has no line of its own where the first two were a little longer.
-        let full = [line(1_010_000, 200_000), line(2_020_000, 900_000)];
-        assert_eq!(told(&full, 3_000_000, 50_000), [yes, yes, no]);
-        let slow = [line(1_000_000, 900_000), line(3_000_000, 199_999)];
         let untold = |why| (None, Some(why));
-        assert_eq!(told(&slow, 3_000_000, 49_999), [no, untold(TOO_FEW_DUE), untold(TOO_FEW_DUE)]);
-        assert_eq!(
-            told(&full, 2_999_999, 50_000),
-            [yes, untold(TOO_FEW_ROWS), untold(TOO_FEW_ROWS)]
-        );
+        // Where the history is too short a page is never told, whatever it has taken.
+        let full = [line(1_010_000, 200_000), line(3_000_000, 900_000)];
+        assert_eq!(told(&full, 3_000_000, 50_000), [yes, untold(TOO_FEW_ENTRIES), yes, no]);
+        let slow = [line(1_000_000, 900_000), line(3_000_000, 199_999)];
+        assert_eq!(told(&slow, 3_000_000, 49_999)[0], no);
+        assert_eq!(told(&slow, 3_000_000, 49_999)[1..], [untold(TOO_FEW_DUE); 3]);
+        assert_eq!(told(&full, 2_999_999, 50_000)[1..], [untold(TOO_FEW_ROWS); 3]);
         assert_eq!(told(&[], 0, 50_000)[0].0, None);
     }
 }
