@@ -81,6 +81,16 @@ impl Goal {
         Self { reached: None, untold: Some(why), ..self }
     }
 
+    /// No verdict where it is reached and there is a reason to take that for noise; what is missed beside too long a time
+    /// is missed beside the right one.
+    #[must_use]
+    pub(crate) fn unless_noise(self, why: Option<&'static str>) -> Self {
+        match why {
+            Some(why) if self.reached == Some(true) => self.without_verdict(why),
+            _ => self,
+        }
+    }
+
     /// An empty line, the heading, and a line of each; nothing of none.
     #[must_use]
     pub fn lines(goals: &[Self]) -> String {
@@ -199,6 +209,20 @@ impl<'show> Compared<'show> {
     }
 }
 
+/// Where the largest of the bare figures of a measurement's rounds is more than so many times the least, the machine
+/// held some of them up.
+const FAR_APART: u64 = 3;
+
+/// Said in the place of a verdict where they are.
+pub(crate) const IS_FAR_APART: &str = "noise, bare figures of the runs are far apart";
+
+/// [`IS_FAR_APART`], if the bare figures of all rounds are.
+pub(crate) fn far_apart(bare: impl IntoIterator<Item = u64>) -> Option<&'static str> {
+    let bare: Vec<u64> = bare.into_iter().collect();
+    let (least, most) = (*bare.iter().min()?, *bare.iter().max()?);
+    (most > least.saturating_mul(FAR_APART)).then_some(IS_FAR_APART)
+}
+
 /// How the median of the pairs' ratios stands to a bound in hundredths, exactly: a ratio is printed in whole
 /// hundredths, and one just above its bound prints as the bound. None if no pair has anything to be compared with.
 pub(crate) fn median_to(pairs: &[(u64, u64)], bound: u64) -> Option<Ordering> {
@@ -236,6 +260,23 @@ mod tests {
         // What was compared with nothing does not count.
         assert_eq!(median_to(&[(9, 0), (1, 1)], 200), Some(Less));
         assert_eq!((median_to(&[(9, 0)], 200), median_to(&[], 200)), (None, None));
+    }
+
+    #[test]
+    fn noise_hides_what_is_reached_and_no_miss() {
+        assert_eq!((far_apart([]), far_apart([7]), far_apart([3, 9, 4])), (None, None, None));
+        let noise = far_apart([3, 10, 4]);
+        assert_eq!(noise, Some(IS_FAR_APART));
+        let judged = |ratio| {
+            let figures = ["3 ns", "2 ns"].map(str::to_owned);
+            let goal = Goal::at_most("a".to_owned(), figures, &[(ratio, 100)], 200);
+            let quiet = goal.clone().unless_noise(None);
+            assert_eq!(quiet, goal);
+            let goal = goal.unless_noise(noise);
+            (goal.reached, goal.untold)
+        };
+        assert_eq!(judged(200), (None, noise));
+        assert_eq!(judged(201), (Some(false), None));
     }
 
     #[test]

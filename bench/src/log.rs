@@ -58,8 +58,8 @@ pub struct LogOptions {
     pub commands: usize,
     /// Orders that are open in that log, about.
     pub open: u32,
-    /// Core that the writer is pinned to while it appends on schedule, and that the log's other threads
-    /// leave to it.
+    /// Core that the writer is pinned to while it appends, and the copy beside it while it copies, and that the log's
+    /// other threads leave to it.
     pub core: Option<usize>,
     /// Bytes of the log's segments.
     pub segment_bytes: u64,
@@ -94,14 +94,14 @@ pub fn run(options: &LogOptions) -> Result<LogReport> {
         // Before anything makes segments on that disk.
         let bare_write = disk.as_ref().map(BareDisk::single_writes).transpose()?;
         let mut held = Subject::new(options)?;
-        let append = append::measure(&mut held)?;
+        let append = append::measure(&mut held, options.core)?;
         let durable = match disk.as_ref().zip(bare_write) {
             Some((disk, bare_write)) => {
                 let mut subject = Subject::new(options)?;
                 let paced = paced::measure(&mut held, &mut subject, disk, options)?;
                 // Its next segment would still be on its way to the disk.
                 drop(held);
-                let throughput = throughput::measure(subject, disk)?;
+                let throughput = throughput::measure(subject, disk, options.core)?;
                 Some(DurableRound { bare_write, paced, throughput })
             }
             None => None,

@@ -18,7 +18,9 @@ temporary folder (some 1 GB) with the live window in shared memory. In each roun
 
   append     a 128-byte command with the 160 bytes of events of a resting order is compared with a copy
              of the same bytes and their checksum, which is the log's own, into a mapped file of shared
-             memory; the keeper sleeps; a copy with the crc32c package's checksum is told beside it
+             memory; the keeper sleeps; blocks take turns, and the ratio is the median of those of
+             neighbours; a copy with the crc32c package's checksum is told beside it; no verdict (noise) where
+             the copies of one round took more than three times those of another
   writer     records of 128 bytes are appended at 500,000 per second, with the keeper held before its
              next write, and with the keeper writing and a client waiting, in blocks of one length, whose
              first 10 ms do not count; times count from when a record was due; no verdict (noise) where
@@ -27,7 +29,7 @@ temporary folder (some 1 GB) with the live window in shared memory. In each roun
              bare O_DIRECT|O_DSYNC writes of 4 KiB, in a log whose keeper is never held, across an end of a
              segment; right behind it the same disk is written to without a log on the same schedule,
              whatever is due in one write: what the machine allows
-  attainable 128-byte records per second that are durable, to the lesser of those that are appended
+  attainable 128-byte records per second that are durable, of 256 MiB of them, to the lesser of those that are appended
              with no disk behind the log and those that the bare disk takes in new space, by 8 MiB
              writes from large pages, which is what the log of a flood does
   replay     a log of limit orders and cancels through recovery, to the core alone on its commands, which is
@@ -53,9 +55,9 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 10_000,
           value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     open: u32,
-    /// Pin the writer to this core while it appends on schedule, and keep the log's other threads
-    /// off it, as engine.core does;
-    /// best one that takes no interrupts of the disk
+    /// Pin the writer to this core while it appends, and the bare copy beside it, and keep the log's other threads and
+    /// the bare disk's writes off it, as engine.core does; replay and verification run anywhere; best one that takes no
+    /// interrupts of the disk
     #[arg(long, value_name = "N")]
     core: Option<usize>,
     /// MiB of the log's segments, as log.segment_mib has it: a power of two from 2 to 1024

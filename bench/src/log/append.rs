@@ -21,6 +21,7 @@ use touchline_protocol::message::event::{OrderAccepted, OrderResult};
 
 use super::memory::SharedMemory;
 use super::subject::{ROOM, Record, Subject};
+use crate::cores::Pinned;
 use crate::interrupt;
 use crate::machine::nanoseconds;
 
@@ -43,7 +44,7 @@ const RECORDS: usize = ROOM as usize / STRIDE * 3 / 4;
 /// Blocks of each kind per round.
 const BLOCKS: u32 = 40;
 
-/// What one round has measured.
+/// A block of each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Append {
     /// Appending a thousand records, ns.
@@ -54,28 +55,32 @@ pub struct Append {
     pub package_copy_ns_per_1000: u64,
 }
 
-pub(super) fn measure(subject: &mut Subject) -> Result<Append> {
+/// The blocks of a round, each beside its neighbours: one whose thread was taken off its core makes one ratio of many
+/// wrong, and would make a sum of all of them long. On `core`, if one is given, as an engine's duty thread is.
+pub(super) fn measure(subject: &mut Subject, core: Option<usize>) -> Result<Vec<Append>> {
     let mut memory = SharedMemory::new(Path::new(SHARED_MEMORY), subject.log.report.window.bytes)
         .with_context(|| format!("no memory in {SHARED_MEMORY} beside the window"))?;
     let bytes: Vec<u8> = (0..COMMAND_BYTES + EVENT_BYTES).map(|index| index as u8).collect();
-    let (mut append, mut copy, mut package_copy) = (0, 0, 0);
+    let each = |nanoseconds: u64| nanoseconds * 1000 / RECORDS as u64;
+    let mut blocks = Vec::new();
     for _ in 0..BLOCKS {
         interrupt::check()?;
         subject.settle()?;
-        append += append_block(subject, &bytes)?;
-        copy += copy_block(&mut memory, &bytes, |copy| checksum::of_frame(0, STATED, copy));
-        package_copy += copy_block(&mut memory, &bytes, crc32c::crc32c);
+        let package = crc32c::crc32c;
+        blocks.push(Append {
+            append_ns_per_1000: each(append_block(subject, &bytes, core)?),
+            copy_ns_per_1000: each(copy_block(&mut memory, &bytes, core, |copy| {
+                checksum::of_frame(0, STATED, copy)
+            })?),
+            package_copy_ns_per_1000: each(copy_block(&mut memory, &bytes, core, package)?),
+        });
     }
-    let records = u64::from(BLOCKS) * RECORDS as u64;
-    Ok(Append {
-        append_ns_per_1000: append * 1000 / records,
-        copy_ns_per_1000: copy * 1000 / records,
-        package_copy_ns_per_1000: package_copy * 1000 / records,
-    })
+    Ok(blocks)
 }
 
-fn append_block(subject: &mut Subject, bytes: &[u8]) -> Result<u64> {
+fn append_block(subject: &mut Subject, bytes: &[u8], core: Option<usize>) -> Result<u64> {
     let (command, events) = bytes.split_at(COMMAND_BYTES);
+    let _pinned = Pinned::to(core)?;
     let begin = Instant::now();
     for _ in 0..RECORDS {
         subject.append(black_box(&Record { command, events }))?;
@@ -83,13 +88,20 @@ fn append_block(subject: &mut Subject, bytes: &[u8]) -> Result<u64> {
     Ok(nanoseconds(begin.elapsed()))
 }
 
-fn copy_block(memory: &mut SharedMemory, bytes: &[u8], checksum: impl Fn(&[u8]) -> u32) -> u64 {
+fn copy_block(
+    memory: &mut SharedMemory,
+    bytes: &[u8],
+    core: Option<usize>,
+    checksum: impl Fn(&[u8]) -> u32,
+) -> Result<u64> {
     let memory = memory.next(RECORDS * STRIDE);
+    // Not before: the thread that has zeroed it would have been on that core, too.
+    let _pinned = Pinned::to(core)?;
     let begin = Instant::now();
     for place in memory.chunks_exact_mut(STRIDE) {
         let (copy, behind) = place.split_at_mut(COMMAND_BYTES + EVENT_BYTES);
         copy.copy_from_slice(black_box(bytes));
         behind[..4].copy_from_slice(&checksum(copy).to_le_bytes());
     }
-    nanoseconds(begin.elapsed())
+    Ok(nanoseconds(begin.elapsed()))
 }

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use super::report::{DurableRound, Round};
-use crate::goal::{Compared, Goal};
-use crate::latency::duration;
+use crate::goal::{Compared, Goal, far_apart};
+use crate::latency::{duration, median};
 
 /// Replay may be this fast, commands per second, or [`REPLAY_SHARE`] of the core, whichever is less.
 const REPLAY_PER_SECOND: u64 = 5_000_000;
@@ -22,9 +22,14 @@ pub(super) const IS_NOISE: &str = "noise";
 /// The goals of these rounds, at least one.
 pub(super) fn goals(rounds: &[Round]) -> Vec<Goal> {
     let of = |pair: fn(&Round) -> (u64, u64)| rounds.iter().map(pair);
-    let append = of(|round| (round.append.append_ns_per_1000, round.append.copy_ns_per_1000));
-    let append = Compared::beside(append, &thousandths);
-    let mut goals = vec![append.at_most("append a command with events, to copy + crc", 200)];
+    let blocks = rounds.iter().flat_map(|round| &round.append);
+    let append = blocks.map(|block| (block.append_ns_per_1000, block.copy_ns_per_1000));
+    let copies =
+        rounds.iter().map(|round| median(round.append.iter().map(|block| block.copy_ns_per_1000)));
+    let append = Compared::beside(append, &thousandths)
+        .at_most("append a command with events, to copy + crc", 200)
+        .unless_noise(far_apart(copies));
+    let mut goals = vec![append];
     goals.extend(durable_goals(rounds));
     let replay = of(|round| (round.replay.replay_per_second, round.replay.core_per_second));
     goals.push(Compared::beside(replay, &millions).at_least_or(
@@ -64,18 +69,16 @@ fn durable_goals(rounds: &[Round]) -> Vec<Goal> {
     let far = |pair: fn(&DurableRound) -> (Option<u64>, Option<u64>)| {
         Compared::far(durable.iter().map(pair), &duration)
     };
-    let mut writer = far(|round| (round.paced.writer_on.p99_9, round.paced.writer_off.p99_9))
+    let writer = far(|round| (round.paced.writer_on.p99_9, round.paced.writer_off.p99_9))
         .at_most("writer's p99.9, disk at work to disk held", 200);
     let held = far(|round| (round.paced.writer_off.p99_9, Some(round.paced.writer_off.p50)));
-    if writer.reached == Some(true) && held.median_to(100 * NOISE) == Some(Ordering::Greater) {
-        writer = writer.without_verdict(IS_NOISE);
-    }
+    let is_noise = held.median_to(100 * NOISE) == Some(Ordering::Greater);
     let p50 = of(|round| (round.paced.durable.p50, round.bare_write.p50));
     let p99 = far(|round| (round.paced.durable.p99, Some(round.bare_write.p50)));
     let throughput =
         of(|round| (round.throughput.durable_per_second, round.throughput.attainable()));
     vec![
-        writer,
+        writer.unless_noise(is_noise.then_some(IS_NOISE)),
         Compared::beside(p50, &duration).at_most("durable p50 at 0.5 M/s, to D", 200),
         p99.at_most("durable p99 at 0.5 M/s, to D", 600),
         Compared::beside(throughput, &millions)

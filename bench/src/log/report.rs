@@ -24,10 +24,10 @@ pub struct DurableRound {
 }
 
 /// What one round has measured.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Round {
-    /// Appending.
-    pub append: Append,
+    /// Appending, by block.
+    pub append: Vec<Append>,
     /// Making durable; none where direct I/O is refused.
     pub durable: Option<DurableRound>,
     /// Replaying.
@@ -96,18 +96,16 @@ impl LogReport {
 
     /// The copy that is no yardstick.
     fn append_line(&self, text: &mut String) {
-        let of = |of: fn(&Append) -> u64| median(self.rounds.iter().map(|round| of(&round.append)));
-        let copy = of(|append| append.package_copy_ns_per_1000);
+        let blocks = || self.rounds.iter().flat_map(|round| &round.append);
+        let copy = median(blocks().map(|block| block.package_copy_ns_per_1000));
+        let to_copy = median_ratio(
+            blocks().map(|block| (block.append_ns_per_1000, block.package_copy_ns_per_1000)),
+        );
         let _infallible = writeln!(
             text,
             "\nno goal: a copy with the checksum of the crc32c package {}, to which an append is {}",
             thousandths(copy),
-            ratio(
-                median_ratio(self.rounds.iter().map(|round| {
-                    (round.append.append_ns_per_1000, round.append.package_copy_ns_per_1000)
-                })),
-                100
-            ),
+            ratio(to_copy, 100),
         );
     }
 
@@ -172,14 +170,15 @@ impl LogReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::goal::IS_FAR_APART;
+
+    fn block(append_ns_per_1000: u64, copy_ns_per_1000: u64) -> Append {
+        Append { append_ns_per_1000, copy_ns_per_1000, package_copy_ns_per_1000: 60_000 }
+    }
 
     fn round(append: u64, replay: u64) -> Round {
         Round {
-            append: Append {
-                append_ns_per_1000: append,
-                copy_ns_per_1000: 30_000,
-                package_copy_ns_per_1000: 60_000,
-            },
+            append: vec![block(append, 30_000)],
             durable: None,
             replay: Replay { replay_per_second: replay, core_per_second: 8_000_000 },
             verify: Verify {
@@ -288,13 +287,29 @@ mod tests {
     #[test]
     fn what_cannot_be_compared_reaches_nothing_but_a_figure_of_its_own() {
         let mut nothing = round(0, 5_000_000);
-        nothing.append.copy_ns_per_1000 = 0;
+        nothing.append = vec![block(0, 0)];
         nothing.replay.core_per_second = 0;
         nothing.verify.read_bytes_per_second = 0;
         let report = report(vec![nothing]);
         let reached: Vec<_> = report.goals.iter().map(|goal| goal.reached).collect();
         assert_eq!(reached, [None, Some(true), None]);
         assert!(report.text().contains("<= 2.00: -: nothing to compare with"), "{}", report.text());
+    }
+
+    #[test]
+    fn a_copy_that_was_held_up_reaches_nothing() {
+        let append = |rounds: &[Vec<Append>]| {
+            let rounds =
+                rounds.iter().map(|append| Round { append: append.clone(), ..round(1, 1) });
+            let goal = report(rounds.collect()).goals.remove(0);
+            (goal.ratio, goal.reached, goal.untold)
+        };
+        // By the sums of the blocks it would be 0.68.
+        let held_up = vec![block(63_000, 30_000), block(63_000, 30_000), block(63_000, 217_000)];
+        assert_eq!(append(&[held_up]), (210, Some(false), None));
+        // The copies of one round took more than three times those of another.
+        let rounds = [vec![block(45_000, 30_000)], vec![block(136_500, 91_000)]];
+        assert_eq!(append(&rounds), (150, None, Some(IS_FAR_APART)));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::disk::BareDisk;
 use super::storage::Writes;
 use super::subject::{Record, Subject, wait_for_room};
 use super::{SMALL_COMMAND, SMALL_EVENTS, SMALL_FRAME, per_second};
+use crate::cores::Pinned;
 use crate::machine::nanoseconds;
 use crate::stolen::Stolen;
 
@@ -46,15 +47,21 @@ impl Throughput {
 }
 
 /// Closes the log when it is measured: its next segment is not to be made beside the bare disk's writes.
-pub(super) fn measure(mut subject: Subject, disk: &BareDisk) -> Result<Throughput> {
+/// The writer is on `core`, if one is given, and the bare disk's is off it, where the keeper was.
+pub(super) fn measure(
+    mut subject: Subject,
+    disk: &BareDisk,
+    core: Option<usize>,
+) -> Result<Throughput> {
     subject.settle()?;
     let turned = subject.storage.turn(Writes::Discarded);
-    let appended_per_second = pass(&mut subject)?;
+    let appended_per_second = pass(&mut subject, core)?;
     drop(turned);
     let stolen = Stolen::begin();
-    let durable_per_second = pass(&mut subject)?;
+    let durable_per_second = pass(&mut subject, core)?;
     let stolen_durable = stolen.so_far().permille();
     drop(subject);
+    let _off = Pinned::off(core)?;
     let stolen = Stolen::begin();
     let (disk_bytes_per_second, overwritten_bytes_per_second) =
         disk.bytes_per_second(RECORDS * SMALL_FRAME)?;
@@ -69,7 +76,8 @@ pub(super) fn measure(mut subject: Subject, disk: &BareDisk) -> Result<Throughpu
 }
 
 /// Appends as fast as there is room, until all of it is durable.
-fn pass(subject: &mut Subject) -> Result<u64> {
+fn pass(subject: &mut Subject, core: Option<usize>) -> Result<u64> {
+    let _pinned = Pinned::to(core)?;
     let record = Record { command: &SMALL_COMMAND, events: &SMALL_EVENTS };
     let begin = Instant::now();
     let mut left = RECORDS;
