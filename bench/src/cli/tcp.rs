@@ -9,8 +9,13 @@ use crate::tcp::{self, TcpOptions};
 /// What the help ends with.
 pub(super) const HELP: &str = "\
 T is an echo by one thread over a standard TCP socket, which spins whatever --wait says; T2 one with a second
-thread behind a pair of rings, whose threads wait as the engine's do. The engine's orders are a sell that rests and a buy that takes it, in turn. Messages are sent when
-they are due, and times count from then. Ratios are taken within a run; medians over the runs are printed.
+thread behind a pair of rings, whose threads wait as the engine's do. A look at its socket is a call of the
+system, so T2 is measured twice, looking as often as the gateway before it gives its core away, and once;
+whichever of both has the shorter p50 in a run is what its figures are compared with. The engine's orders are
+a sell that rests and a buy that takes it, in turn. Messages are sent when they are due, 256 under way at
+the most, and times count from when they were due. Ratios are taken within a run; medians over the runs are
+printed; no verdict (noise) where T took longer than T2, or T or T2 of one run more than three times that of
+another.
 Gateway and duty thread are two threads and the client is a third: with fewer than three cores free they
 take each other's.";
 

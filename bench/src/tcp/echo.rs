@@ -18,8 +18,8 @@ use touchline_protocol::wait::{LocalSignal, WaitStrategy, Waiter};
 use super::line::MESSAGE_BYTES;
 
 /// Looks at a socket without success before the core is given away, where that is permitted: as many as turns
-/// of the gateway.
-const SOCKET_LOOKS: u32 = 12;
+/// of the gateway. A look of an echo is a call of the system, one of the gateway's is none with io_uring.
+pub(super) const SOCKET_LOOKS: u32 = 12;
 
 /// Longest sleep before a thread looks whether it is to end.
 const SLICE: Duration = Duration::from_millis(100);
@@ -29,8 +29,9 @@ const SLICE: Duration = Duration::from_millis(100);
 pub(super) enum EchoKind {
     /// The thread that reads writes.
     Direct,
-    /// Each message goes through a ring to a second thread and comes back over another.
-    ByRing,
+    /// Each message goes through a ring to a second thread and comes back over another. The socket's thread looks so many
+    /// times for nothing before it gives the core away.
+    ByRing { looks: u32 },
 }
 
 /// What the threads of an echo share.
@@ -102,18 +103,18 @@ impl Echo {
         });
         let mut threads = Vec::new();
         let own = Arc::clone(&shared);
-        if kind == EchoKind::Direct {
+        let EchoKind::ByRing { looks } = kind else {
             threads.push(thread::spawn(move || {
                 each_connection(&listener, &own, |socket| direct(socket, &own))
             }));
             return Ok(Self { address, shared, threads });
-        }
+        };
         // Room for all that a client may send at once after a pause.
         let capacity = Capacity::new(MAX_SLOTS)?;
         let ((there, from_socket), (back, to_socket)) = (heap_ring(capacity), heap_ring(capacity));
         let mut ends = (there, to_socket);
         threads.push(thread::spawn(move || {
-            each_connection(&listener, &own, |socket| by_ring(socket, &mut ends, &own))
+            each_connection(&listener, &own, |socket| by_ring(socket, looks, &mut ends, &own))
         }));
         let own = Arc::clone(&shared);
         threads.push(thread::spawn(move || hand_back(from_socket, back, &own)));
@@ -179,11 +180,16 @@ fn direct(mut socket: &TcpStream, shared: &Shared) -> Result<()> {
 
 type Ends = (Producer<Arc<HeapRing>>, Consumer<Arc<HeapRing>>);
 
-fn by_ring(mut socket: &TcpStream, (there, back): &mut Ends, shared: &Shared) -> Result<()> {
+fn by_ring(
+    mut socket: &TcpStream,
+    looks: u32,
+    (there, back): &mut Ends,
+    shared: &Shared,
+) -> Result<()> {
     let mut received = vec![0; 64 * MESSAGE_BYTES];
     let (mut filled, mut leaving) = (0, Vec::new());
     let mut message = Box::<MessageBuffer>::default();
-    let mut waiter = Waiter::yielding_after(SOCKET_LOOKS, shared.wait);
+    let mut waiter = Waiter::yielding_after(looks, shared.wait);
     while !shared.is_stopping() {
         let mut is_idle = true;
         match socket.read(&mut received[filled..]) {

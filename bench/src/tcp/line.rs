@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
-use touchline_protocol::client::{Client, Reply};
+use touchline_protocol::client::{Client, Reply, SendError};
 use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{OrderStatus, Side};
@@ -23,12 +23,17 @@ pub(super) const MESSAGE_BYTES: usize = size_of::<NewOrder>();
 /// Unrecorded messages at the begin of each block: those of 50 ms, since threads begin anew on other cores, and at
 /// least so many.
 const WARM_UP: u32 = 64;
+/// Most messages under way: so many that rings and sockets have room for them and for their replies, since a client over a
+/// stream that waits in its sending takes no reply. Whoever sends faster than is answered waits before it, and times count
+/// from when each was due all the same.
+const UNDER_WAY_MAX: u32 = 256;
 /// Longest wait for an answer.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// What a block does: sends the next message, and looks for answers.
 trait Line {
-    fn send(&mut self) -> Result<()>;
+    /// Gives whether there was room for it.
+    fn send(&mut self) -> Result<bool>;
     /// How many more messages have been answered.
     fn answered(&mut self) -> Result<u32>;
 }
@@ -47,8 +52,8 @@ fn run_block(
     let mut last_progress = begin;
     while answered < total {
         interrupt::check()?;
-        while sent < total && begin.elapsed() >= interval * sent {
-            line.send()?;
+        let last = total.min(answered + UNDER_WAY_MAX);
+        while sent < last && begin.elapsed() >= interval * sent && line.send()? {
             sent += 1;
         }
         let more = line.answered()?;
@@ -95,10 +100,11 @@ impl EchoLine {
 }
 
 impl Line for EchoLine {
-    fn send(&mut self) -> Result<()> {
+    fn send(&mut self) -> Result<bool> {
         // A framed message, so that a ring takes it.
         let order = NewOrder::default();
-        write_all(&self.socket, bytemuck::bytes_of(&order))
+        write_all(&self.socket, bytemuck::bytes_of(&order))?;
+        Ok(true)
     }
 
     fn answered(&mut self) -> Result<u32> {
@@ -141,11 +147,16 @@ impl OrderLine {
 }
 
 impl Line for OrderLine {
-    fn send(&mut self) -> Result<()> {
+    fn send(&mut self) -> Result<bool> {
         let side = if self.sells { Side::Sell } else { Side::Buy };
-        self.sells = !self.sells;
-        self.client.sender().send(&mut order(self.key, side))?;
-        Ok(())
+        match self.client.sender().send(&mut order(self.key, side)) {
+            Ok(_) => {
+                self.sells = !self.sells;
+                Ok(true)
+            }
+            Err(SendError::Full) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn answered(&mut self) -> Result<u32> {
@@ -166,5 +177,45 @@ impl Line for OrderLine {
             }
         }
         Ok(answered)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Has room for so many messages, and answers one when it has no more.
+    struct Slow {
+        room: u32,
+        under_way: u32,
+        most: u32,
+    }
+
+    impl Line for Slow {
+        fn send(&mut self) -> Result<bool> {
+            if self.under_way == self.room {
+                return Ok(false);
+            }
+            self.under_way += 1;
+            self.most = self.most.max(self.under_way);
+            Ok(true)
+        }
+
+        fn answered(&mut self) -> Result<u32> {
+            let more = self.under_way.min(1);
+            self.under_way -= more;
+            Ok(more)
+        }
+    }
+
+    #[test]
+    fn who_answers_slowly_gets_no_more_than_there_is_room_for() {
+        for room in [1, 7, u32::MAX] {
+            let (mut line, mut into) =
+                (Slow { room, under_way: 0, most: 0 }, Distribution::default());
+            run_block(&mut line, 10_000, 10_000_000, &mut into).unwrap();
+            assert_eq!(into.percentiles().count, 10_000);
+            assert!(line.most <= room.min(UNDER_WAY_MAX), "{}", line.most);
+        }
     }
 }
