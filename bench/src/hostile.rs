@@ -5,8 +5,8 @@
 //! On a machine of few cores whoever is busy takes a core from somebody, whatever the engine does. So blocks
 //! alternate: orders alone, orders beside a thread that only computes, and orders beside each kind of vandal,
 //! which harms a plain server in some blocks and the engine in others. What a vandal costs is told against the
-//! thread that computes; what of it the kernel and the vandal's own thread cost, and no engine, by the same
-//! harm done elsewhere.
+//! orders alone, and against the thread that computes; what of it the kernel and the vandal's own thread cost, and
+//! no engine, by the same harm done elsewhere.
 
 mod goals;
 mod plain;
@@ -157,6 +157,10 @@ pub struct HostileReport {
     pub p99_to_busy: [[Option<u64>; KINDS.len()]; 2],
     /// p50 likewise.
     pub p50_to_busy: [[Option<u64>; KINDS.len()]; 2],
+    /// p99 of each kind to that alone, likewise.
+    pub p99_to_alone: [[Option<u64>; KINDS.len()]; 2],
+    /// p50 likewise.
+    pub p50_to_alone: [[Option<u64>; KINDS.len()]; 2],
     /// p50 and p99 beside each vandal at the engine to those beside the same one elsewhere, likewise.
     pub to_elsewhere: [[[Option<u64>; 2]; VANDALS.len()]; 2],
     /// What is to be reached.
@@ -183,10 +187,10 @@ pub fn run(options: &HostileOptions) -> Result<HostileReport> {
     let each = |figure: &dyn Fn(usize, usize) -> Option<u64>| -> [[Option<u64>; KINDS.len()]; 2] {
         std::array::from_fn(|carrier| std::array::from_fn(|kind| figure(carrier, kind)))
     };
-    let to_busy = |field: fn(&Percentiles) -> Option<u64>| {
+    let to = |yardstick: Beside, field: fn(&Percentiles) -> Option<u64>| {
         each(&|carrier, kind| {
-            let pairs = of(carrier, kind).zip(of(carrier, 1));
-            median_far_ratio(pairs.map(|(one, busy)| (field(&one), field(&busy))))
+            let pairs = of(carrier, kind).zip(of(carrier, yardstick as usize));
+            median_far_ratio(pairs.map(|(one, beside)| (field(&one), field(&beside))))
         })
     };
     let to_elsewhere =
@@ -206,8 +210,10 @@ pub fn run(options: &HostileOptions) -> Result<HostileReport> {
         median: std::array::from_fn(|carrier| {
             std::array::from_fn(|kind| Percentiles::median(&of(carrier, kind).collect::<Vec<_>>()))
         }),
-        p99_to_busy: to_busy(|one| one.p99),
-        p50_to_busy: to_busy(|one| Some(one.p50)),
+        p99_to_busy: to(Beside::Computing, |one| one.p99),
+        p50_to_busy: to(Beside::Computing, |one| Some(one.p50)),
+        p99_to_alone: to(Beside::Nothing, |one| one.p99),
+        p50_to_alone: to(Beside::Nothing, |one| Some(one.p50)),
         to_elsewhere: std::array::from_fn(|carrier| {
             HARM.map(|harm| {
                 [
@@ -288,7 +294,7 @@ impl HostileReport {
                 text,
                 "\nover {name}; vandals sent {} commands at {}/s, {} unread ones at {}/s, and {} messages elsewhere \
                  at {}/s;\nthey knocked {} times at {}/s, and {} times elsewhere at {}/s\n\
-                 {:<28}{}   to busy: p50    p99",
+                 {:<28}{}   to alone: p50    p99   to busy: p50    p99",
                 harm(|harm| harm.commands),
                 harm(|harm| harm.commands_per_second),
                 harm(|harm| harm.unread_commands),
@@ -305,8 +311,10 @@ impl HostileReport {
             for (kind, name) in KINDS.into_iter().enumerate() {
                 let _infallible = writeln!(
                     text,
-                    "{name:<28}{}   {:>12} {:>6}",
+                    "{name:<28}{}   {:>13} {:>6}   {:>12} {:>6}",
                     self.median[carrier][kind].columns(),
+                    hundredths(self.p50_to_alone[carrier][kind]),
+                    hundredths(self.p99_to_alone[carrier][kind]),
                     hundredths(self.p50_to_busy[carrier][kind]),
                     hundredths(self.p99_to_busy[carrier][kind]),
                 );

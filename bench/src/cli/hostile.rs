@@ -13,9 +13,9 @@ client that floods a plain server over TCP, beside one that sends the engine wha
 replies, beside one that does not read them, beside one that opens connections to the plain server without
 end, and beside one that does so to the engine, says nonsense and is shown the door. An order is due every
 500 us and its time counts from then. On a machine of few cores whoever is busy takes a core from somebody,
-whatever the engine does; so harm counts against the thread that computes, and against the same harm done to
-the plain server, which is over TCP whatever carries the orders; with --core N it has only what others leave
-it of the cores. Ratios are taken within a run.";
+whatever the engine does; so harm counts against the orders alone and against the thread that computes, which
+are both judged, and against the same harm done to the plain server, which is over TCP whatever carries the
+orders; with --core N it has only what others leave it of the cores. Ratios are taken within a run.";
 
 #[derive(clap::Args, Debug)]
 pub(super) struct Arguments {
