@@ -5,6 +5,9 @@
 //! within a run. Blocks of all kinds alternate many times per run; the begin of each block, while
 //! both sides wake up, is not recorded. One clock reading is in every figure alike.
 //!
+//! Orders go one at a time, each behind the reply to the one before; those that are judged go on a schedule, too, and
+//! their time counts from when each was due, so that a stall is felt by all that it holds up.
+//!
 //! The ring of the second baseline is ours, so what makes that slower makes orders slower with it: the goal is told
 //! for both baselines. It is told of orders that take one which rests, as an order that is matched does; what an order
 //! takes that only rests, in an empty book, stands beside it.
@@ -17,6 +20,8 @@ mod peer;
 mod ping_pong;
 mod report;
 
+use std::time::Duration;
+
 use anyhow::Result;
 use serde::Serialize;
 use touchline_protocol::client::Client;
@@ -28,7 +33,7 @@ use crate::engine::{Engine, EngineOptions};
 use crate::latency::{Distribution, Percentiles};
 use crate::scratch::Scratch;
 
-pub use goals::{SessionGoal, ToGoal};
+pub use goals::{Judged, SessionGoal, ToGoal};
 use hop::Hop;
 pub(crate) use orders::Trader;
 pub use peer::{PeerKind, serve};
@@ -86,6 +91,15 @@ pub struct RttOptions {
     pub messages: u32,
     /// Sessions that send nothing, beside those that are measured.
     pub idle_sessions: u32,
+    /// Orders per second, at least 1, of those that go on a schedule.
+    pub rate: u32,
+}
+
+impl RttOptions {
+    /// From one order to the next, of those.
+    fn interval(&self) -> Duration {
+        Duration::from_secs(1) / self.rate.max(1)
+    }
 }
 
 /// One run.
@@ -107,12 +121,20 @@ pub struct Run {
     pub brief_takes: Option<Percentiles>,
     /// The same in a terse session.
     pub terse_takes: Option<Percentiles>,
+    /// An order that takes one, on a schedule, from when it was due.
+    pub order_takes_due: Option<Percentiles>,
+    /// The same in a brief session.
+    pub brief_takes_due: Option<Percentiles>,
+    /// The same in a terse session.
+    pub terse_takes_due: Option<Percentiles>,
     /// The cancel of one that rests, to its terminal reply.
     pub cancel: Option<Percentiles>,
     /// The same in a terse session: short reply.
     pub terse_cancel: Option<Percentiles>,
     /// An order that rests, by way of a thread between client and engine; where nobody spins for ever.
     pub hop: Option<Percentiles>,
+    /// The same on a schedule, from when it was due.
+    pub hop_due: Option<Percentiles>,
 }
 
 /// A session and what its round trips took.
@@ -121,20 +143,29 @@ struct Measured {
     orders: Distribution,
     cancels: Distribution,
     takes: Distribution,
+    takes_due: Distribution,
 }
 
 impl Measured {
     fn open(engine: &Engine, flags: u8) -> Result<Self> {
         let trader = Trader::open(engine, flags)?;
-        let [orders, cancels, takes] = [(); 3].map(|()| Distribution::default());
-        Ok(Self { trader, orders, cancels, takes })
+        let [orders, cancels, takes, takes_due] = [(); 4].map(|()| Distribution::default());
+        Ok(Self { trader, orders, cancels, takes, takes_due })
     }
 
     /// One block of each kind; sides change from block to block, so that nobody runs out of anything.
-    fn block(&mut self, maker: &mut Trader, number: u32, trips: u32) -> Result<()> {
-        self.trader.block(WARM_UP, trips, &mut self.orders, &mut self.cancels)?;
+    fn block(
+        &mut self,
+        maker: &mut Trader,
+        number: u32,
+        trips: u32,
+        interval: Duration,
+    ) -> Result<()> {
+        let Self { trader, orders, cancels, takes, takes_due } = self;
+        trader.block(WARM_UP, trips, orders, cancels)?;
         let side = if number.is_multiple_of(2) { Side::Buy } else { Side::Sell };
-        self.trader.taking_block(maker, side, (WARM_UP, trips), &mut self.takes)
+        trader.taking_block(maker, side, (WARM_UP, trips), None, takes)?;
+        trader.taking_block(maker, side, (WARM_UP, trips), Some(interval), takes_due)
     }
 }
 
@@ -162,34 +193,38 @@ impl Sessions {
         Ok(Self { engine, measured, maker, idle })
     }
 
-    fn block(&mut self, number: u32, trips: u32) -> Result<()> {
-        self.measured.iter_mut().try_for_each(|one| one.block(&mut self.maker, number, trips))
+    fn block(&mut self, number: u32, trips: u32, interval: Duration) -> Result<()> {
+        let maker = &mut self.maker;
+        self.measured.iter_mut().try_for_each(|one| one.block(maker, number, trips, interval))
     }
 
-    /// Ends the sessions, takes `by_hop` round trips by way of another thread, and ends the engine. Gives what there is
-    /// to tell.
-    fn end(self, wait: WaitStrategy, by_hop: u32) -> Result<Run> {
+    /// Ends the sessions, takes round trips by way of another thread, and ends the engine. Gives what there is to tell.
+    fn end(self, options: &RttOptions) -> Result<Run> {
         let Self { engine, measured, maker, idle } = self;
-        let [whole, brief, terse] = measured.map(|Measured { orders, cancels, takes, .. }| {
-            [orders, cancels, takes].map(|distribution| Some(distribution.percentiles()))
-        });
+        let [whole, brief, terse] =
+            measured.map(|Measured { orders, cancels, takes, takes_due, .. }| {
+                [orders, cancels, takes, takes_due].map(|one| Some(one.percentiles()))
+            });
         drop((maker, idle));
         // A third thread beside two that spin would wait for a core.
-        let hop = (wait == WaitStrategy::Adaptive)
+        let by_hop = (options.wait == WaitStrategy::Adaptive)
             .then(|| {
                 // Behind all others: a third thread moves theirs to other cores.
-                let mut into = Distribution::default();
-                let mut hop = Hop::start(&engine, wait)?;
-                hop.block(WARM_UP, by_hop, &mut into)?;
+                let mut into = [(); 2].map(|()| Distribution::default());
+                let mut hop = Hop::start(&engine, options.wait)?;
+                let schedules = [None, Some(options.interval())];
+                for (interval, into) in schedules.into_iter().zip(&mut into) {
+                    hop.block((WARM_UP, options.messages), interval, into)?;
+                }
                 hop.stop()?;
-                anyhow::Ok(into.percentiles())
+                anyhow::Ok(into.map(|one| one.percentiles()))
             })
             .transpose()?;
         engine.stop()?;
-        let [order, cancel, order_takes] = whole;
+        let [order, cancel, order_takes, order_takes_due] = whole;
         // A brief session is told of a cancel as the whole one is.
-        let [brief, _, brief_takes] = brief;
-        let [terse, terse_cancel, terse_takes] = terse;
+        let [brief, _, brief_takes, brief_takes_due] = brief;
+        let [terse, terse_cancel, terse_takes, terse_takes_due] = terse;
         Ok(Run {
             order,
             brief,
@@ -197,9 +232,13 @@ impl Sessions {
             order_takes,
             brief_takes,
             terse_takes,
+            order_takes_due,
+            brief_takes_due,
+            terse_takes_due,
             cancel,
             terse_cancel,
-            hop,
+            hop: by_hop.map(|[hop, _]| hop),
+            hop_due: by_hop.map(|[_, due]| due),
             ..Run::default()
         })
     }
@@ -236,11 +275,11 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
             _ => baselines.block(trips, &mut bare, &mut ring)?,
         }
         if let Some(sessions) = &mut sessions {
-            sessions.block(number, trips)?;
+            sessions.block(number, trips, options.interval())?;
         }
     }
     let of_orders = match sessions {
-        Some(sessions) => sessions.end(options.wait, options.messages)?,
+        Some(sessions) => sessions.end(options)?,
         None => Run::default(),
     };
     Ok(Run { bare: bare.percentiles(), ring: ring.percentiles(), ..of_orders })

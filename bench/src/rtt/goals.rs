@@ -1,6 +1,6 @@
 //! What orders take beyond the baselines, and whether that is what they may. Called by [`super::report`].
 //!
-//! Judged are orders that are matched. Of those that rest, in an empty book, the same figures are told and not judged.
+//! Judged are orders that are matched, one at a time and on a schedule. Of those that rest, in an empty book, the same figures are told and not judged.
 //! Nothing that crosses two cores can be faster than a bare cache line does: where our ring was, what was measured as
 //! the bare line is something else, such as two processes that took turns on a core.
 
@@ -27,10 +27,19 @@ const TOO_FEW: &str = "-: too few orders";
 pub struct SessionGoal {
     /// Which session's orders.
     pub session: &'static str,
-    /// Of orders that take one: what is judged.
-    pub takes: ToGoal,
-    /// Of orders that rest, beside it.
+    /// Of orders that take one, one at a time.
+    pub takes: Judged,
+    /// Of the same on a schedule, from when each was due.
+    pub takes_due: Judged,
+    /// Of orders that rest, one at a time, which are not judged.
     pub rests: ToGoal,
+}
+
+/// What one kind of order comes to, and whether that is what it may.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Judged {
+    /// What it comes to.
+    pub to_goal: ToGoal,
     /// Whether 1.1 bare cache lines and 250 ns are reached; none where the bare one took longer than our ring, unless
     /// it is missed all the same.
     pub bare_reached: Option<bool>,
@@ -52,30 +61,36 @@ pub struct ToGoal {
 }
 
 /// One session's orders of a run.
-type OfOrders = fn(&Run) -> Option<Percentiles>;
+pub(super) type OfOrders = fn(&Run) -> Option<Percentiles>;
 
 /// By session, of those that were measured.
 pub(super) fn goals(runs: &[Run]) -> Vec<SessionGoal> {
-    let sessions: [(&str, OfOrders, OfOrders); 3] = [
-        ("told all", |run| run.order_takes, |run| run.order),
-        ("brief", |run| run.brief_takes, |run| run.brief),
-        ("terse", |run| run.terse_takes, |run| run.terse),
+    let sessions: [(&str, [OfOrders; 3]); 3] = [
+        ("told all", [|run| run.order_takes, |run| run.order_takes_due, |run| run.order]),
+        ("brief", [|run| run.brief_takes, |run| run.brief_takes_due, |run| run.brief]),
+        ("terse", [|run| run.terse_takes, |run| run.terse_takes_due, |run| run.terse]),
     ];
-    let of = |(session, takes_one, rests): (_, OfOrders, OfOrders)| {
-        let (takes, rests) = (to_goal(runs, takes_one)?, to_goal(runs, rests)?);
-        let is_within = |baseline| Some(beyond(runs, takes_one, baseline)? <= BEYOND_NS * PARTS);
-        let is_close = is_within(BARE)?;
-        let far = far(runs, takes_one).map(|(p99, p50)| p99.zip(p50)).collect::<Option<Vec<_>>>();
+    let of = |(session, [takes, takes_due, rests]): (_, [OfOrders; 3])| {
         Some(SessionGoal {
             session,
-            bare_reached: (!is_close || !is_noise(runs)).then_some(is_close),
-            ring_reached: is_within(RING)?,
-            p99_reached: median_to(&far.unwrap_or_default(), P99).map(Ordering::is_le),
-            takes,
-            rests,
+            takes: judged(runs, takes)?,
+            takes_due: judged(runs, takes_due)?,
+            rests: to_goal(runs, rests)?,
         })
     };
     sessions.into_iter().filter_map(of).collect()
+}
+
+fn judged(runs: &[Run], order: OfOrders) -> Option<Judged> {
+    let is_within = |baseline| Some(beyond(runs, order, baseline)? <= BEYOND_NS * PARTS);
+    let is_close = is_within(BARE)?;
+    let far = far(runs, order).map(|(p99, p50)| p99.zip(p50)).collect::<Option<Vec<_>>>();
+    Some(Judged {
+        to_goal: to_goal(runs, order)?,
+        bare_reached: (!is_close || !is_noise(runs)).then_some(is_close),
+        ring_reached: is_within(RING)?,
+        p99_reached: median_to(&far.unwrap_or_default(), P99).map(Ordering::is_le),
+    })
 }
 
 /// Whether the bare cache line took longer than our ring, by the medians of the runs.
@@ -118,27 +133,39 @@ fn far(
 }
 
 impl SessionGoal {
-    /// Two lines, without an end.
+    /// Three lines, without an end.
     pub(super) fn line(&self) -> String {
+        let Self { session, takes, takes_due, rests } = self;
+        format!(
+            "order that takes, {session}: {}\n  on schedule, from when it was due: {}\n  one that rests, beside it: \
+             {} ns, {} ns; {}",
+            takes.text(),
+            takes_due.text(),
+            rests.beyond_bare_ns,
+            rests.beyond_ring_ns,
+            hundredths(rests.p99_to_p50),
+        )
+    }
+}
+
+impl Judged {
+    fn text(&self) -> String {
         let verdict = |is_reached, untold| match is_reached {
             Some(true) => "reached",
             Some(false) => "missed",
             None => untold,
         };
-        let Self { session, takes, rests, .. } = self;
+        let Self { to_goal, bare_reached, ring_reached, p99_reached } = self;
         format!(
-            "order that takes, {session}: p50 beyond 1.1 bare {} ns, {}; beyond 1.1 of our rings {} ns, {} (<= \
-             {BEYOND_NS} ns); p99 to p50 {}, {} (<= {})\n  one that rests, beside it: {} ns, {} ns; {}",
-            takes.beyond_bare_ns,
-            verdict(self.bare_reached, IS_NOISE),
-            takes.beyond_ring_ns,
-            verdict(Some(self.ring_reached), IS_NOISE),
-            hundredths(takes.p99_to_p50),
-            verdict(self.p99_reached, TOO_FEW),
+            "p50 beyond 1.1 bare {} ns, {}; beyond 1.1 of our rings {} ns, {} (<= {BEYOND_NS} ns); p99 to p50 {}, {} \
+             (<= {})",
+            to_goal.beyond_bare_ns,
+            verdict(*bare_reached, IS_NOISE),
+            to_goal.beyond_ring_ns,
+            verdict(Some(*ring_reached), IS_NOISE),
+            hundredths(to_goal.p99_to_p50),
+            verdict(*p99_reached, TOO_FEW),
             ratio(P99, 100),
-            rests.beyond_bare_ns,
-            rests.beyond_ring_ns,
-            hundredths(rests.p99_to_p50),
         )
     }
 }
@@ -154,6 +181,7 @@ mod tests {
             bare: p50(bare),
             ring: p50(2 * bare),
             order_takes: Some(p50(takes)),
+            order_takes_due: Some(p50(takes + 700)),
             order: Some(p50(rests)),
             ..Run::default()
         }
@@ -165,7 +193,8 @@ mod tests {
             let p50 = |p50| Percentiles { p50, ..Default::default() };
             let run = Run { bare: p50(bare), ring: p50(ring), ..run(bare, takes, takes) };
             let goal = goals(&[run]).remove(0);
-            (goal.bare_reached, goal.ring_reached, goal.line().contains("-: noise"))
+            let is_noise = goal.line().contains("-: noise");
+            (goal.takes.bare_reached, goal.takes.ring_reached, is_noise)
         };
         assert_eq!(judged(300, 400, 500), (Some(true), true, false));
         assert_eq!(judged(400, 400, 500), (Some(true), true, false));
@@ -177,13 +206,20 @@ mod tests {
     #[test]
     fn nothing_is_rounded_before_it_is_judged() {
         let judged = |takes, p99| {
-            let p50 = Percentiles { p50: takes, p99: Some(p99), ..Default::default() };
+            let one = Some(Percentiles { p50: takes, p99: Some(p99), ..Default::default() });
             let baseline = Percentiles { p50: 1_005, ..Default::default() };
             let (bare, ring) = (baseline, baseline);
-            let run =
-                Run { bare, ring, order_takes: Some(p50), order: Some(p50), ..Run::default() };
-            let goal = goals(&[run]).remove(0);
-            (goal.bare_reached, goal.ring_reached, goal.p99_reached)
+            let run = Run {
+                bare,
+                ring,
+                order_takes: one,
+                order_takes_due: one,
+                order: one,
+                ..Run::default()
+            };
+            let SessionGoal { takes, takes_due, .. } = goals(&[run]).remove(0);
+            assert_eq!(takes, takes_due, "they are judged alike");
+            (takes.bare_reached, takes.ring_reached, takes.p99_reached)
         };
         // 1.1 baselines are 1,105.5 ns.
         assert_eq!(judged(1_355, 2_710), (Some(true), true, Some(true)));
@@ -195,7 +231,9 @@ mod tests {
         let runs = [run(100, 1000, 300), run(500, 4500, 600), run(100, 1100, 200)];
         let goals = goals(&runs);
         assert_eq!(goals.len(), 1, "of what was measured");
-        let SessionGoal { takes, rests, .. } = &goals[0];
+        let SessionGoal { takes, takes_due, rests, .. } = &goals[0];
+        assert_eq!(takes_due.to_goal.beyond_bare_ns, takes.to_goal.beyond_bare_ns + 700);
+        let takes = &takes.to_goal;
         assert_eq!((takes.beyond_bare_ns, takes.beyond_ring_ns), (990, 880));
         assert_eq!((rests.beyond_bare_ns, takes.p99_to_p50), (90, Some(300)));
         let line = goals[0].line();

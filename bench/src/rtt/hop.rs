@@ -15,6 +15,7 @@ use touchline_protocol::units::{KeyId, OrderId};
 use touchline_protocol::wait::WaitStrategy;
 
 use super::echo::{End, capacities};
+use super::orders::wait_until;
 use crate::engine::Engine;
 use crate::interrupt;
 use crate::latency::Distribution;
@@ -44,16 +45,22 @@ impl Hop {
         Ok(Self { end: End::new(near, wait), key: engine.key(), thread })
     }
 
-    /// Places and cancels `warm_up + trips` orders; the placing of all but the first `warm_up` is recorded.
+    /// Places and cancels `warm_up + trips` orders; the placing of all but the first `warm_up` is recorded. One order
+    /// follows the other, or one is due each `interval`, and its time counts from then.
     pub(super) fn block(
         &mut self,
-        warm_up: u32,
-        trips: u32,
+        (warm_up, trips): (u32, u32),
+        interval: Option<Duration>,
         into: &mut Distribution,
     ) -> Result<()> {
+        let first = Instant::now();
         for trip in 0..warm_up + trips {
             interrupt::check()?;
-            let begin = Instant::now();
+            let begin = match interval {
+                Some(interval) => first + interval * trip,
+                None => Instant::now(),
+            };
+            wait_until(begin);
             let id = self.trip(bytemuck::bytes_of(&order(self.key, Side::Buy)))?;
             let took = begin.elapsed();
             let canceled = self.trip(bytemuck::bytes_of(&cancel(self.key, id)))?;

@@ -1,5 +1,6 @@
 //! Round trips through the engine, one at a time: a LIMIT order that rests, then its cancel; and one that takes an
-//! order which rests. Called by [`super::run`], [`crate::records`] and, on a schedule, [`crate::hostile`].
+//! order which rests. Called by [`super::run`] and [`crate::records`], and, on a schedule, by [`super::run`] and
+//! [`crate::hostile`].
 
 use std::time::{Duration, Instant};
 
@@ -61,24 +62,31 @@ impl Trader {
 
     /// Takes `warm_up + trips` orders that rest, each in whole, the first `warm_up` unrecorded. `maker`, a session of
     /// another account, has placed the one that is taken when the time begins: placing it is not timed, telling the
-    /// maker of its fill is, where the engine does that first.
+    /// maker of its fill is, where the engine does that first. One order follows the other, or one is due each
+    /// `interval`, and its time counts from then, also where the one before it was late.
     pub(crate) fn taking_block(
         &mut self,
         maker: &mut Self,
         side: Side,
         (warm_up, trips): (u32, u32),
+        interval: Option<Duration>,
         orders: &mut Distribution,
     ) -> Result<()> {
         let resting = match side {
             Side::Buy => Side::Sell,
             Side::Sell => Side::Buy,
         };
+        let begin = Instant::now();
         for trip in 0..warm_up + trips {
             interrupt::check()?;
             maker.trip(&mut order(maker.key, resting), Expected::Rests)?;
+            let due = interval.map(|interval| begin + interval * trip);
+            if let Some(due) = due {
+                wait_until(due);
+            }
             let ([sent, filled], _) = self.trip(&mut order(self.key, side), Expected::Filled)?;
             if trip >= warm_up {
-                orders.record(nanoseconds(filled - sent));
+                orders.record(nanoseconds(filled.saturating_duration_since(due.unwrap_or(sent))));
             }
         }
         Ok(())
@@ -175,7 +183,7 @@ impl Expected {
     }
 }
 
-fn wait_until(due: Instant) {
+pub(super) fn wait_until(due: Instant) {
     let left = due.saturating_duration_since(Instant::now());
     if left > WAKE_UP_MARGIN {
         std::thread::sleep(left - WAKE_UP_MARGIN);

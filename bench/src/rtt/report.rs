@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use touchline_protocol::wait::WaitStrategy;
 
-use super::goals::{SessionGoal, goals};
+use super::goals::{OfOrders, SessionGoal, goals};
 use super::{BLOCKS, RttOptions, Run, wait_name};
 use crate::goal::{self, Compared};
 use crate::latency::{Percentiles, duration, median_ratio, ratio};
@@ -25,6 +25,8 @@ pub struct RttReport {
     pub messages: u32,
     /// Sessions that sent nothing, beside those that were measured.
     pub idle_sessions: u32,
+    /// Orders per second of those that went on a schedule.
+    pub rate: u32,
     /// Each run.
     pub runs: Vec<Run>,
     /// Medians of the runs.
@@ -33,8 +35,9 @@ pub struct RttReport {
     pub ratios: Ratios,
     /// What orders that take one take beyond the baselines; none unless all of them spin.
     pub goals: Vec<SessionGoal>,
-    /// What an order by way of a second thread may take, waiting adaptively; none if nobody waits so.
-    pub hop_goal: Option<goal::Goal>,
+    /// What an order by way of a second thread may take, waiting adaptively, one at a time and on a schedule; none if
+    /// nobody waits so.
+    pub hop_goals: Vec<goal::Goal>,
 }
 
 /// Ratios of medians within a run, in hundredths.
@@ -94,9 +97,13 @@ fn median_run(runs: &[Run]) -> Run {
         order_takes: of(|run| run.order_takes),
         brief_takes: of(|run| run.brief_takes),
         terse_takes: of(|run| run.terse_takes),
+        order_takes_due: of(|run| run.order_takes_due),
+        brief_takes_due: of(|run| run.brief_takes_due),
+        terse_takes_due: of(|run| run.terse_takes_due),
         cancel: of(|run| run.cancel),
         terse_cancel: of(|run| run.terse_cancel),
         hop: of(|run| run.hop),
+        hop_due: of(|run| run.hop_due),
     }
 }
 
@@ -131,11 +138,16 @@ fn ratios(runs: &[Run]) -> Ratios {
 /// An order that rests, by way of a second thread, p50, ns.
 const HOP_NS: u64 = 6_000;
 
-/// None unless each run has such orders.
-fn hop_goal(runs: &[Run]) -> Option<goal::Goal> {
-    let hops: Option<Vec<u64>> = runs.iter().map(|run| run.hop.map(|hop| hop.p50)).collect();
-    let hops = Compared::to_bound(hops.filter(|hops| !hops.is_empty())?, HOP_NS, &duration);
-    Some(hops.at_most("by a hop, p50", 100))
+/// None of orders that not each run has.
+fn hop_goals(runs: &[Run]) -> Vec<goal::Goal> {
+    let kinds: [(&str, OfOrders); 2] =
+        [("by a hop, p50", |run| run.hop), ("by a hop, on schedule, p50", |run| run.hop_due)];
+    let of = |(name, hop): (&str, OfOrders)| {
+        let hops: Option<Vec<u64>> = runs.iter().map(|run| hop(run).map(|hop| hop.p50)).collect();
+        let hops = Compared::to_bound(hops.filter(|hops| !hops.is_empty())?, HOP_NS, &duration);
+        Some(hops.at_most(name, 100))
+    };
+    kinds.into_iter().filter_map(of).collect()
 }
 
 /// What is said in the place of goals.
@@ -150,19 +162,24 @@ impl RttReport {
             wait: wait_name(options.wait),
             messages: options.messages.div_ceil(BLOCKS) * BLOCKS,
             idle_sessions: options.idle_sessions,
+            rate: options.rate,
             median: median_run(&runs),
             ratios: ratios(&runs),
             goals: match options.wait {
                 WaitStrategy::Spin => goals(&runs),
                 WaitStrategy::Adaptive => Vec::new(),
             },
-            hop_goal: (options.wait == WaitStrategy::Adaptive).then(|| hop_goal(&runs)).flatten(),
+            hop_goals: match options.wait {
+                WaitStrategy::Spin => Vec::new(),
+                WaitStrategy::Adaptive => hop_goals(&runs),
+            },
             runs,
         }
     }
 
-    /// What each row of the text is about, its median and its ratios.
-    fn rows(&self) -> [(&'static str, Option<Percentiles>, u64, u64); 11] {
+    /// What each row of the text is about, its median and its ratios; 0 for none, as of what goes on a schedule while
+    /// the baselines go one at a time.
+    fn rows(&self) -> [(&'static str, Option<Percentiles>, u64, u64); 15] {
         let (of, to) = (&self.median, &self.ratios);
         [
             ("bare cache line", Some(of.bare), 100, 0),
@@ -170,10 +187,14 @@ impl RttReport {
             ("order that takes", of.order_takes, to.order_takes_to_bare, to.order_takes_to_ring),
             ("takes, brief", of.brief_takes, to.brief_takes_to_bare, to.brief_takes_to_ring),
             ("takes, terse", of.terse_takes, to.terse_takes_to_bare, to.terse_takes_to_ring),
+            ("takes, on schedule", of.order_takes_due, 0, 0),
+            ("  brief", of.brief_takes_due, 0, 0),
+            ("  terse", of.terse_takes_due, 0, 0),
             ("order that rests", of.order, to.order_to_bare, to.order_to_ring),
             ("rests, brief", of.brief, to.brief_to_bare, to.brief_to_ring),
             ("rests, terse", of.terse, to.terse_to_bare, to.terse_to_ring),
             ("rests, by a hop", of.hop, to.hop_to_bare, to.hop_to_ring),
+            ("  on schedule", of.hop_due, 0, 0),
             ("cancel", of.cancel, to.cancel_to_bare, to.cancel_to_ring),
             ("cancel, terse", of.terse_cancel, to.terse_cancel_to_bare, to.terse_cancel_to_ring),
         ]
@@ -185,11 +206,13 @@ impl RttReport {
         let scratch = self.scratch.as_ref().map(|scratch| format!("scratch: {}\n", scratch.line()));
         let mut text = format!(
             "round trips between two processes: {} of each kind per run, median of {} run(s), \
-             waiting {}, beside {} idle session(s)\nmachine: {}\n{}\n{:<22}{}   p50 to bare   to our ring\n",
+             waiting {}, beside {} idle session(s);\none at a time, and on a schedule of {} a second, from when each was \
+             due\nmachine: {}\n{}\n{:<22}{}   p50 to bare   to our ring\n",
             self.messages,
             self.runs.len(),
             self.wait,
             self.idle_sessions,
+            self.rate,
             self.machine.line(),
             scratch.unwrap_or_default(),
             "",
@@ -197,13 +220,13 @@ impl RttReport {
         );
         for (name, percentiles, to_bare, to_ring) in self.rows() {
             let Some(percentiles) = percentiles else { continue };
-            let to_ring = if to_ring == 0 { String::new() } else { ratio(to_ring, 100) };
+            let [to_bare, to_ring] =
+                [to_bare, to_ring].map(|to| if to == 0 { String::new() } else { ratio(to, 100) });
             // Writing to a String cannot fail.
             let _infallible = writeln!(
                 text,
-                "{name:<22}{}   {:>11}   {to_ring:>11}",
+                "{name:<22}{}   {to_bare:>11}   {to_ring:>11}",
                 percentiles.columns(),
-                ratio(to_bare, 100),
             );
         }
         for goal in &self.goals {
@@ -212,7 +235,7 @@ impl RttReport {
         if self.goals.is_empty() && self.median.order_takes.is_some() {
             let _infallible = writeln!(text, "{NO_VERDICT}");
         }
-        text.push_str(&goal::Goal::lines(self.hop_goal.as_slice()));
+        text.push_str(&goal::Goal::lines(&self.hop_goals));
         text
     }
 }
@@ -224,11 +247,12 @@ mod tests {
     #[test]
     fn only_what_spins_on_both_sides_has_a_goal() {
         let report = |wait, order| {
-            let options = RttOptions { engine: None, wait, runs: 1, messages: 1, idle_sessions: 0 };
+            let options =
+                RttOptions { engine: None, wait, runs: 1, messages: 1, idle_sessions: 0, rate: 1 };
             RttReport::new(
                 &options,
                 None,
-                vec![Run { order, order_takes: order, ..Run::default() }],
+                vec![Run { order, order_takes: order, order_takes_due: order, ..Run::default() }],
             )
         };
         let order = Some(Percentiles::default());
@@ -243,15 +267,19 @@ mod tests {
     #[test]
     fn only_what_waits_adaptively_has_a_goal_by_a_hop() {
         let report = |wait, hops: &[Option<u64>]| {
-            let options = RttOptions { engine: None, wait, runs: 1, messages: 1, idle_sessions: 0 };
+            let options =
+                RttOptions { engine: None, wait, runs: 1, messages: 1, idle_sessions: 0, rate: 1 };
             let hop = |p50: &Option<u64>| p50.map(|p50| Percentiles { p50, ..Default::default() });
-            let runs = hops.iter().map(|p50| Run { hop: hop(p50), ..Run::default() });
-            RttReport::new(&options, None, runs.collect()).hop_goal.map(|goal| goal.reached)
+            let due = |p50: &Option<u64>| hop(&p50.map(|p50| p50 + 1));
+            let run = |p50| Run { hop: hop(p50), hop_due: due(p50), ..Run::default() };
+            let report = RttReport::new(&options, None, hops.iter().map(run).collect());
+            report.hop_goals.into_iter().map(|goal| goal.reached).collect::<Vec<_>>()
         };
         let adaptive = |hops: &[Option<u64>]| report(WaitStrategy::Adaptive, hops);
-        assert_eq!(adaptive(&[Some(6_000)]), Some(Some(true)));
-        assert_eq!(adaptive(&[Some(6_001), Some(1), Some(9_000)]), Some(Some(false)));
-        assert_eq!((adaptive(&[None]), report(WaitStrategy::Spin, &[Some(1)])), (None, None));
+        assert_eq!(adaptive(&[Some(6_000)]), [true, false].map(Some));
+        assert_eq!(adaptive(&[Some(6_001), Some(1), Some(9_000)]), [false, false].map(Some));
+        assert_eq!(adaptive(&[None]), []);
+        assert_eq!(report(WaitStrategy::Spin, &[Some(1)]), []);
     }
 
     #[test]
