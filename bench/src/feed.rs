@@ -3,7 +3,8 @@
 //!
 //! The cost is taken without any other process: the engine's own duty, log, keeper and feed, with the duty
 //! thread on one core and all other threads off it. A request ring is filled, and the duty thread eats it
-//! while readers follow that were parked before. Blocks of all kinds alternate; ratios are taken between
+//! while readers follow: parked at the begin of a block, woken by fillings that are not timed, awake or asleep
+//! as they go while others are. Blocks of all kinds alternate; ratios are taken between
 //! neighbours. The lag is that of a real engine process.
 
 mod lag;

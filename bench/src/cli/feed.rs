@@ -10,7 +10,8 @@ use crate::feed::{self, FeedOptions};
 pub(super) const HELP: &str = "\
 The cost is taken in this process, by the engine's own parts: with --core N the duty thread is on core N and
 all others are off it. Blocks without a feed, with a feed and no reader, one and eight readers alternate.
-Three blocks of each per run. Readers are threads that sleep until there is something. The lag is a real
+Three blocks of each per run. Readers are threads that sleep when there is nothing; ten fillings of the ring,
+which are not timed, have woken them when the time begins, and they follow from there. The lag is a real
 engine's, one order at a time, seen by a client that waits for the reply and then for the message.";
 
 /// Blocks of each kind that `feed` makes for each of its runs.

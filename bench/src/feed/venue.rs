@@ -23,8 +23,8 @@ use touchline_protocol::log::SEGMENT_BYTES_DEFAULT;
 use touchline_protocol::log::place::SHARED_MEMORY;
 use touchline_protocol::log::reader::Follow;
 use touchline_protocol::message::command::{CommandHeader, Logon, NewOrder};
-use touchline_protocol::message::decode::disclose;
-use touchline_protocol::message::enums::{Lane, OrderType, Role, Side, TimeInForce};
+use touchline_protocol::message::decode::{Event, disclose};
+use touchline_protocol::message::enums::{Lane, OrderStatus, OrderType, Role, Side, TimeInForce};
 use touchline_protocol::message::event::{ENVELOPE_TERMINAL, SessionStarted};
 use touchline_protocol::ring::layout::MAX_SLOTS;
 use touchline_protocol::ring::{MessageBuffer, RingCapacities, SessionEnd};
@@ -213,13 +213,16 @@ impl Venue {
         Ok(())
     }
 
-    /// Takes the replies, each of which must be there.
+    /// Takes the replies, each of which must be there and say that its order rests or is filled.
     fn read(&mut self) -> Result<()> {
         let mut buffer = MessageBuffer::new();
         let mut answered = 0;
         while let Some(length) = self.client.input.poll(&mut buffer)? {
-            let (envelope, _) = disclose(buffer.bytes(length))?;
-            answered += u64::from(envelope.flags & ENVELOPE_TERMINAL);
+            let (envelope, event) = disclose(buffer.bytes(length))?;
+            if envelope.flags & ENVELOPE_TERMINAL != 0 {
+                check(&event.event()?, answered % 2 == 0)?;
+                answered += 1;
+            }
         }
         self.client.input.release();
         ensure!(answered == COMMANDS, "{answered} of {COMMANDS} commands were answered");
@@ -239,6 +242,16 @@ impl Venue {
         }
         std::thread::sleep(LOOK_AGAIN * 5);
         Ok(())
+    }
+}
+
+/// The terminal reply to a sell, or to the buy behind it: a rejected order costs less than one that is matched.
+fn check(event: &Event<'_>, is_sell: bool) -> Result<()> {
+    let expected = if is_sell { OrderStatus::New } else { OrderStatus::Filled };
+    match event {
+        Event::OrderResult(result) if result.status == expected.to_wire() => Ok(()),
+        Event::OrderResult(result) => bail!("an order that was to be {expected:?}: {result:?}"),
+        other => bail!("an order was answered with {other:?}"),
     }
 }
 
@@ -273,5 +286,23 @@ fn log_on(duty: &mut Duty, mail: &Mail) -> Result<(SessionEnd, SessionStarted)> 
         Some(FromDuty::Opened { started, .. }) => Ok((client, started)),
         Some(FromDuty::Refused { reason, .. }) => bail!("the logon was refused: {reason:?}"),
         _ => bail!("a logon without an answer"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use touchline_protocol::message::event::{OrderResult, Rejected};
+
+    use super::*;
+
+    #[test]
+    fn only_what_rests_and_what_fills_it_is_measured() {
+        let result =
+            |status: OrderStatus| OrderResult { status: status.to_wire(), ..Default::default() };
+        let is_good =
+            |status, is_sell| check(&Event::OrderResult(&result(status)), is_sell).is_ok();
+        assert!(is_good(OrderStatus::New, true) && is_good(OrderStatus::Filled, false));
+        assert!(!is_good(OrderStatus::Filled, true) && !is_good(OrderStatus::New, false));
+        assert!(check(&Event::Rejected(&Rejected::default()), true).is_err());
     }
 }
