@@ -1,6 +1,9 @@
 //! Which core a measuring thread is on. Called by the measurements that compare two ways of doing a thing:
 //! where threads are put must not differ between them.
 
+use std::io::{self, Write};
+use std::sync::Once;
+
 use anyhow::{Context, Result, ensure};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use touchline_engine::cores::keep_off;
@@ -67,11 +70,24 @@ impl Drop for Pinned {
     }
 }
 
+/// Told once, however many threads are refused.
+static REFUSED: Once = Once::new();
+
 /// The calling thread stays on the core of this number, of those that the process may use, to its end; where
-/// there are fewer or the system refuses, it stays where it is put.
+/// there are fewer or the system refuses, it stays where it is put, and standard error is told.
 pub(crate) fn stay_on(number: usize) {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
-    let _refused = cores.get(number).map(|&core| core_affinity::set_for_current(core));
+    let is_there = cores.get(number).is_some_and(|&core| core_affinity::set_for_current(core));
+    if !is_there {
+        REFUSED.call_once(|| {
+            let _unheard = writeln!(
+                io::stderr(),
+                "touchline-bench: a thread that is measured cannot stay on core {number} of {} and runs anywhere: what \
+                 goes between threads may take longer than it does between two cores",
+                cores.len()
+            );
+        });
+    }
 }
 
 #[cfg(test)]
