@@ -4,13 +4,14 @@ use super::binary::{KEY_A, KEY_B};
 use super::http::Key;
 use super::process::{eventually, send_signal, stop};
 use super::stream_client::{Member, address, limit, tcp, unix, venue};
-use crate::patience::{Running, finish, run};
+use crate::patience::{Running, finish, in_a_few_tries, run};
 use crate::skipped::skipped;
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use rustix::process::Signal;
 use std::env;
 use std::fs;
 use std::io::Write;
-use std::net::TcpListener;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
@@ -89,11 +90,23 @@ print("maker", [kind for kind, data in maker.told if data[44] & 2])
 fn a_python_session_says_that_it_lives_and_keeps_what_it_is_told_of_its_orders() {
     let venue = venue(&["gateway.heartbeat_seconds=1"]);
     let address = address(&venue.supervisor().lines());
-    let mut command = Command::new("python3");
-    command.args(["-c", PATIENT]).arg(example("")).args([address.to_string(), KEY_A.to_string()]);
-    match start(&mut command, &venue.key_a()) {
+    let mut told = Vec::new();
+    // On a machine that stands still for seconds, so does a client, and its connection ends.
+    let lives_on = in_a_few_tries(|| {
+        let mut command = Command::new("python3");
+        command.args(["-c", PATIENT]).arg(example(""));
+        command.args([address.to_string(), KEY_A.to_string()]);
+        let started = start(&mut command, &venue.key_a());
+        started.is_none_or(|running| {
+            let ended = finish(running, "the example");
+            told.push(String::from_utf8(ended.stdout).expect("it is text"));
+            ended.status.success()
+        })
+    });
+    assert!(lives_on, "who sends heartbeats is given up: {told:?}");
+    match told.last() {
         // A Trade.
-        Some(running) => assert_eq!(output(running), "maker [201]\n"),
+        Some(told) => assert_eq!(told, "maker [201]\n"),
         None => skipped("python3"),
     }
 }
@@ -129,9 +142,11 @@ fn a_python_session_knows_every_kind_of_address_and_keeps_so_much_of_what_it_is_
 #[test]
 fn a_python_client_that_is_called_wrongly_or_finds_nobody_says_so_in_a_line() {
     let usage = "usage: trader.py HOST:PORT KEY_ID [SYMBOL] < secret\n";
-    // Bound and closed again: nobody listens there.
-    let nobody = TcpListener::bind("127.0.0.1:0").and_then(|one| one.local_addr());
-    let nobody = nobody.expect("a free port").to_string();
+    // Bound as long as this test runs: nobody listens there, and nobody else comes to.
+    let taken = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    bind(&taken, &SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
+    let nobody = SocketAddr::try_from(getsockname(&taken).expect("it is bound"));
+    let nobody = nobody.expect("an address of IP").to_string();
     let refused = format!("{nobody}: [Errno 111] Connection refused\n");
     for (arguments, expected) in [
         (&[][..], usage),
@@ -247,10 +262,11 @@ fn the_ping_pong_client_measures_over_each_carrier() {
     }
 }
 
-/// A name in the place of an address, a carrier that is none, and more orders than the venue takes in ten seconds.
+/// A name in the place of an address, a carrier that is none, and more orders than the venue takes in a day, which does not turn
+/// between two of them as ten seconds may.
 #[test]
 fn the_examples_in_rust_say_what_is_wrong_by_its_name() {
-    let venue = venue(&["limits.orders_per_interval_0=1"]);
+    let venue = venue(&["limits.orders_per_interval_0=1", "limits.interval_0_seconds=86400"]);
     let (a, key) = (venue.key_a(), KEY_A.to_string());
     let address = address(&venue.supervisor().lines()).to_string();
     let wanted = |name| {

@@ -1,7 +1,7 @@
 //! Bans and lists of addresses against a running service: over a restart of the adapter, behind a proxy,
 //! and for keys that may be used from some places only.
 
-use super::http::{Http, Request, Response};
+use super::http::{Http, Request, Response, now_ms};
 use super::process::eventually;
 use super::venue::{Part, Venue};
 use crate::patience::Wait;
@@ -50,6 +50,8 @@ fn a_ban_outlives_the_adapter_and_hits_no_other_client_of_the_proxy() {
     assert!(refusals >= 3, "warned before");
     assert_eq!(ping_for(&mut http, "198.51.100.8").status, 200);
     assert_eq!(ping_for(&mut http, "2001:db8::1").status, 403);
+    // Weight is counted anew with each minute.
+    assert!(eventually(|| now_ms() % 60_000 < 45_000));
     // So it is with what the front refuses by itself, once it has read for whom the proxy speaks.
     let unread = |client: &str| {
         let request = Request::new("POST", "/api/v3/order").header("X-Forwarded-For", client);

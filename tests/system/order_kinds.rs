@@ -178,7 +178,8 @@ fn a_stop_that_fires_trades_under_its_own_number() {
 
 #[test]
 fn a_test_of_an_order_checks_what_needs_no_book_and_touches_nothing() {
-    let venue = Venue::up(&[]);
+    // A day, which does not turn while orders are counted.
+    let venue = Venue::up(&["--set", "limits.interval_0_seconds=86400"]);
     let (mut a, mut b) = (venue.a(), venue.b());
     trade_at_20000(&mut a, &mut b);
     let test = "/api/v3/order/test";
