@@ -16,16 +16,36 @@ const LONG_RANGE: &str = "^[0-9]{1,20}$";
 const SYMBOL_RANGE: &str = "^[A-Z0-9-_.]{1,20}$";
 const CLIENT_ID_RANGE: &str = "^[\\.A-Z\\:/a-z0-9_-]{1,36}$";
 
+/// Makes a request when it is sent: its time is good for a few seconds, and the cases before it may take longer.
+struct Maker(Box<dyn Fn() -> Request>);
+
+impl<F: Fn() -> Request + 'static> From<F> for Maker {
+    fn from(make: F) -> Self {
+        Self(Box::new(make))
+    }
+}
+
+/// Of one that has no time, or one that is as bad later.
+impl From<Request> for Maker {
+    fn from(request: Request) -> Self {
+        Self(Box::new(move || request.clone()))
+    }
+}
+
 /// One bad request and the answers that the contract allows for it.
 struct Case {
     name: String,
-    request: Request,
+    request: Maker,
     allowed: Vec<(u16, i128, String)>,
 }
 
 impl Case {
-    fn new(name: impl Into<String>, request: Request, answer: (u16, i128, String)) -> Self {
-        Self { name: name.into(), request, allowed: vec![answer] }
+    fn new(
+        name: impl Into<String>,
+        request: impl Into<Maker>,
+        answer: (u16, i128, String),
+    ) -> Self {
+        Self { name: name.into(), request: request.into(), allowed: vec![answer] }
     }
 
     /// Another answer, where the contract leaves a choice.
@@ -110,14 +130,21 @@ impl Bench {
     }
 
     /// A signed POST of an order.
-    fn post(&self, parameters: &str) -> Request {
-        self.a.request("POST", ORDER_PATH, parameters)
+    fn post(&self, parameters: &str) -> Maker {
+        self.signed("POST", ORDER_PATH, parameters)
+    }
+
+    /// A request of the first account.
+    fn signed(&self, method: &str, path: &str, parameters: &str) -> Maker {
+        let [method, path, parameters] = [method, path, parameters].map(str::to_owned);
+        let a = self.venue.a();
+        Maker::from(move || a.request(&method, &path, &parameters))
     }
 
     fn check(mut self, cases: Vec<Case>) {
         assert!(!cases.is_empty());
         for case in cases {
-            let found = self.a.http.call(&case.request).error();
+            let found = self.a.http.call(&(case.request.0)()).error();
             assert!(
                 case.allowed.contains(&found),
                 "{}: answered {found:?}, allowed {:?}",

@@ -189,7 +189,7 @@ fn kinds_of_order_that_the_symbol_does_not_take() {
         ),
         Case::new(
             "order list",
-            bench.a.request(
+            bench.signed(
                 "POST",
                 "/api/v3/order/oco",
                 "symbol=ETHBTC&side=SELL&quantity=1&price=0.06&stopPrice=0.04",

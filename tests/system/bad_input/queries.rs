@@ -1,8 +1,8 @@
 //! Bad queries, cancels and public requests, unknown paths and methods.
 
 use super::{
-    Bench, Case, LONG_RANGE, ORDER_PATH, SYMBOL_RANGE, answer, empty, illegal, missing, with,
-    without,
+    Bench, Case, LONG_RANGE, Maker, ORDER_PATH, SYMBOL_RANGE, answer, empty, illegal, missing,
+    with, without,
 };
 use crate::system::http::{Http, Request};
 use crate::system::venue::Venue;
@@ -11,8 +11,8 @@ use crate::system::venue::Venue;
 fn queries_and_cancels() {
     let bench = Bench::new();
     let [own, foreign] = bench.resting;
-    let query = |text: &str| bench.a.request("GET", ORDER_PATH, text);
-    let cancel = |text: &str| bench.a.request("DELETE", ORDER_PATH, text);
+    let query = |text: &str| bench.signed("GET", ORDER_PATH, text);
+    let cancel = |text: &str| bench.signed("DELETE", ORDER_PATH, text);
     let not_there = || answer(-2013, "Order does not exist.");
     let unknown = || answer(-2011, "Unknown order sent.");
     let neither = |first: &str, second: &str| {
@@ -86,7 +86,7 @@ fn queries_and_cancels() {
         )
         .or(empty(client_id)),
     ];
-    for (name, make) in [("query", &query as &dyn Fn(&str) -> Request), ("cancel", &cancel)] {
+    for (name, make) in [("query", &query as &dyn Fn(&str) -> Maker), ("cancel", &cancel)] {
         let by_id = format!("symbol=BTCUSDT&orderId={own}");
         cases.extend([
             Case::new(
