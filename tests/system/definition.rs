@@ -9,14 +9,13 @@ use super::process::{Process, WATCHDOG, eventually, is_alive, processes_on, send
 use super::random::Random;
 use super::raw_session::{dial, is_closed};
 use super::trader::{Balances, Trader, balances_of};
-use super::venue::{Venue, borrowed};
+use super::venue::{Venue, borrowed, live_windows};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, getppid, kill_process_group};
 use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -310,19 +309,10 @@ fn files(folder: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
-/// Live windows of a data folder in shared memory.
+/// Live windows of a data folder's log in shared memory.
 fn windows(data: &Path) -> usize {
-    let metadata = fs::metadata(data).expect("the folder is there");
-    let end = format!("-{}-{}", metadata.dev(), metadata.ino());
-    let end_in_hex = format!("-{:x}-{:x}", metadata.dev(), metadata.ino());
-    let folder = format!("/dev/shm/touchline-{}", rustix::process::getuid().as_raw());
-    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    names
-        .filter(|name| {
-            let name = name.to_string_lossy();
-            name.ends_with(&end) || name.ends_with(&end_in_hex)
-        })
-        .count()
+    assert!(data.join("log-id").exists(), "nobody knows which are its own");
+    live_windows(data).len()
 }
 
 #[test]

@@ -2,19 +2,18 @@
 //! one as of the other. And what a restarted part is started with.
 
 use super::process::{Process, eventually, send_signal};
-use super::venue::{Part, UNLIMITED, Venue, borrowed};
+use super::venue::{Part, UNLIMITED, Venue, borrowed, live_windows};
 use crate::patience::Wait;
 use crate::skipped::skipped;
 use rustix::process::{Signal, getuid};
-use std::ffi::OsStr;
 use std::fs;
 use std::net::TcpListener;
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 use touchline_protocol::client::SOCKET_NAME;
-use touchline_protocol::log::place::{SHARED_MEMORY, user_folder};
+use touchline_protocol::log::place::SHARED_MEMORY;
 
 const SELL: &str = "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=1&price=50000";
 
@@ -113,26 +112,20 @@ fn the_window_that_another_users_engine_has_left_is_not_passed_over() {
     let mut venue = Venue::separate(&[]);
     venue.a().place(SELL);
     venue.kill9(Part::Engine);
-    let folder = fs::metadata(venue.data()).expect("the folder is there");
-    let place = format!("-{:x}-{:x}", folder.dev(), folder.ino());
-    let memory = Path::new(SHARED_MEMORY);
-    let windows = fs::read_dir(user_folder(memory)).expect("this user has windows").flatten();
-    let window = windows.map(|entry| entry.path()).find(|path| {
-        path.file_name().and_then(OsStr::to_str).is_some_and(|name| name.ends_with(&place))
-    });
-    let window = window.expect("the killed engine has left its own");
+    let windows = live_windows(venue.data());
+    let [window] = &windows[..] else { panic!("the killed engine has left its own: {windows:?}") };
     let user = 1_000_000_000 + std::process::id();
-    let theirs = memory.join(format!("touchline-{user}"));
+    let theirs = Path::new(SHARED_MEMORY).join(format!("touchline-{user}"));
     fs::create_dir(&theirs).expect("it can be made");
     let moved = theirs.join(window.file_name().expect("it has a name"));
-    fs::rename(&window, &moved).expect("it can be moved");
+    fs::rename(window, &moved).expect("it can be moved");
     for path in [&theirs, &moved, &venue.data().join(SOCKET_NAME)] {
         chown(path, Some(user), None).expect("root may");
     }
     let mut refused = Process::start(&borrowed(&venue.arguments("engine", false)));
     let code = refused.wait_for_end().code();
     let output = refused.lines().join("\n");
-    fs::rename(&moved, &window).expect("it can be moved back");
+    fs::rename(&moved, window).expect("it can be moved back");
     fs::remove_dir(&theirs).expect("it is empty");
     assert_eq!(code, Some(1), "{output}");
     let shown = moved.to_str().expect("a plain name");

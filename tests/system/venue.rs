@@ -221,6 +221,14 @@ impl Venue {
         self.adapter = Some(process);
     }
 
+    /// All that the adapter which was started alone has said of its start: what it says of its connection to the engine
+    /// comes behind that on the same stream. Its ready line is on the other one, and tells nothing of this one.
+    pub(crate) fn said_at_start(&mut self) -> Vec<String> {
+        let adapter = self.part(Part::Adapter);
+        adapter.wait_for(0, "connection to the engine", |line| line == "engine link: connected");
+        adapter.lines()
+    }
+
     /// Arguments for one of the long-running commands on this venue's folder.
     pub(crate) fn arguments(&self, command: &str, http: bool) -> Vec<String> {
         let data = self.data.to_str().expect("temporary folders have plain names");
@@ -342,25 +350,37 @@ impl Drop for Venue {
     }
 }
 
-/// Frees the memory of a killed engine's live window: it survives the process on purpose and is
-/// named after the log's id and the data folder's device and inode. Gives how many of this log were found: a folder
-/// that was removed may have left one under the same inode.
-fn remove_live_window(data: &Path) -> usize {
-    let Ok(metadata) = fs::metadata(data) else { return 0 };
+/// The live windows in shared memory that are named after a data folder's device and inode.
+fn windows_of_folder(data: &Path) -> Vec<PathBuf> {
+    let Ok(metadata) = fs::metadata(data) else { return Vec::new() };
     let uid = rustix::process::getuid().as_raw();
-    let Ok(entries) = fs::read_dir(format!("/dev/shm/touchline-{uid}")) else { return 0 };
     let (device, inode) = (metadata.dev(), metadata.ino());
     let ends = [format!("-{device}-{inode}"), format!("-{device:x}-{inode:x}")];
-    let is_of_folder = |entry: &fs::DirEntry| {
-        let name = entry.file_name();
-        ends.iter().any(|end| name.to_string_lossy().ends_with(end.as_str()))
+    let is_of_folder = |window: &PathBuf| {
+        let name = window.to_string_lossy();
+        ends.iter().any(|end| name.ends_with(end.as_str()))
     };
-    let log_id = fs::read_to_string(data.join("log-id")).unwrap_or_default();
-    let is_of_log =
-        |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(log_id.trim());
-    let windows = entries.flatten().filter(is_of_folder);
-    let removed = windows.filter(|window| fs::remove_dir_all(window.path()).is_ok());
-    removed.filter(is_of_log).count()
+    let windows = fs::read_dir(format!("/dev/shm/touchline-{uid}")).into_iter().flatten().flatten();
+    windows.map(|window| window.path()).filter(is_of_folder).collect()
+}
+
+/// The live windows of a data folder's log: a folder that was removed may have left one of another log under the same
+/// inode. None where it is not known which log that is.
+pub(crate) fn live_windows(data: &Path) -> Vec<PathBuf> {
+    let Ok(log_id) = fs::read_to_string(data.join("log-id")) else { return Vec::new() };
+    let is_of_log = |window: &PathBuf| {
+        window.file_name().is_some_and(|name| name.to_string_lossy().starts_with(log_id.trim()))
+    };
+    windows_of_folder(data).into_iter().filter(is_of_log).collect()
+}
+
+/// Frees the memory of a killed engine's live window, which survives the process on purpose. Gives how many of this
+/// log were found.
+fn remove_live_window(data: &Path) -> usize {
+    let of_log = live_windows(data);
+    let windows = windows_of_folder(data).into_iter();
+    let removed = windows.filter(|window| fs::remove_dir_all(window).is_ok());
+    removed.filter(|window| of_log.contains(window)).count()
 }
 
 fn parse_address(text: &str) -> SocketAddr {
