@@ -216,12 +216,8 @@ fn a_history_that_is_gone_is_told_and_made_anew() {
             fs::remove_dir_all(venue.data().join("history")).expect("it was there");
         }
         venue.start_adapter();
-        let adapter = venue.part(Part::Adapter);
-        if is_gone {
-            adapter.wait_for(0, "word of what is gone", told);
-        } else {
-            assert!(!adapter.lines().iter().any(|line| told(line)));
-        }
+        let lines = venue.said_at_start();
+        assert_eq!(lines.iter().any(|line| told(line)), is_gone, "{lines:?}");
     }
     assert_eq!(Past::of_rest(&mut venue.a()).trades, trades);
 }
@@ -288,7 +284,7 @@ fn a_history_that_was_copied_while_it_was_open_or_is_damaged_is_told_and_made_an
     assert!(venue.part(Part::Adapter).wait_for_end().success());
     copy_store(&venue);
     venue.start_adapter();
-    let lines = venue.part(Part::Adapter).lines();
+    let lines = venue.said_at_start();
     assert!(!lines.iter().any(made_anew), "one that was closed is whole: {lines:?}");
 
     let cut_off = |venue: &Venue, bytes: u64| {
@@ -344,18 +340,18 @@ fn damage_that_is_found_late_is_told_and_the_next_start_makes_the_history_anew()
     assert!(venue.part(Part::Adapter).wait_for_end().success());
     damage_own_trades(&venue, |page| page.fill(0));
     venue.start_adapter();
-    let told = |venue: &mut Venue, what: &str| {
-        venue.part(Part::Adapter).lines().iter().filter(|line| line.contains(what)).count()
-    };
-    assert_eq!(told(&mut venue, "made anew"), 0);
+    let told =
+        |lines: Vec<String>, what: &str| lines.iter().filter(|line| line.contains(what)).count();
+    assert_eq!(told(venue.said_at_start(), "made anew"), 0);
     for _ in 0..2 {
         let trades = venue.a().call("GET", "/api/v3/myTrades", "symbol=BTCUSDT");
         assert_eq!(trades.error().0, 500);
     }
-    assert!(eventually(|| told(&mut venue, "requests for what is damaged fail") == 1));
+    let of_requests = "requests for what is damaged fail";
+    assert!(eventually(|| told(venue.part(Part::Adapter).lines(), of_requests) == 1));
     venue.kill9(Part::Adapter);
     venue.start_adapter();
-    assert_eq!(told(&mut venue, "is damaged"), 1);
+    assert_eq!(told(venue.said_at_start(), "is damaged"), 1);
     assert_eq!(Past::of_rest(&mut venue.a()), Past::of_log(venue.data()));
 }
 

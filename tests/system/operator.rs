@@ -76,12 +76,14 @@ fn settings_that_the_first_start_has_taken_are_told_when_they_are_changed() {
     let file = folder.path().join("own.toml");
     fs::write(&file, DEFINITION).expect("the folder is ours");
     let mut venue = Venue::up(&["--config", file.to_str().expect("plain names")]);
-    let is_told = |venue: &Venue| venue.supervisor().lines().join("\n").contains("not in force");
-    assert!(!is_told(&venue));
-    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+    let end_untold = |venue: &mut Venue| {
+        let (status, lines) = venue.end_up(Signal::TERM);
+        assert_eq!(status.code(), Some(0));
+        assert!(!lines.iter().any(|line| line.contains("not in force")), "{lines:?}");
+    };
+    end_untold(&mut venue);
     venue.start_up();
-    assert!(!is_told(&venue), "it is as the file says");
-    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+    end_untold(&mut venue);
     let changed = DEFINITION.replace("precision = 2", "precision = 3").replace("0.001", "0.01");
     fs::write(&file, changed).expect("the folder is ours");
     venue.allow(&["--set", "exchange.max_orders=3"]);

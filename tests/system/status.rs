@@ -4,6 +4,7 @@ use super::definition::administer;
 use super::failed_disk::let_write;
 use super::http::Http;
 use super::json::Json;
+use super::process::stop;
 use super::venue::{Part, UNLIMITED, Venue};
 use crate::patience::Wait;
 use rustix::process::Signal;
@@ -141,7 +142,7 @@ fn what_the_log_has_lost_does_not_get_into_the_history() {
     venue.a().limit("BTCUSDT", "BUY", "0.02", "20000");
     status_when(&mut http, |status| status.integer_at("views") > before.integer_at("durable"));
     // It finds the new engine when that is beyond what was lost.
-    venue.part(Part::Adapter).signal(Signal::STOP);
+    stop(venue.part(Part::Adapter).pid());
     venue.kill9(Part::Engine);
     venue.lose_live_window();
     venue.start_engine();
@@ -156,6 +157,6 @@ fn what_the_log_has_lost_does_not_get_into_the_history() {
     venue.start_adapter();
     venue.wait_until_engine_answers();
     let made_anew = |line: &String| line.contains("made anew");
-    let adapter = venue.part(Part::Adapter);
-    assert!(!adapter.lines().iter().any(made_anew), "{:?}", adapter.lines());
+    let lines = venue.said_at_start();
+    assert!(!lines.iter().any(made_anew), "{lines:?}");
 }

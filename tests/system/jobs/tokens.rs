@@ -5,6 +5,7 @@ use super::*;
 use crate::system::process::{Process, eventually};
 use crate::system::venue::Part;
 use hmac::{Hmac, KeyInit, Mac};
+use rustix::process::Signal;
 use sha2::{Sha256, Sha384};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -208,16 +209,18 @@ fn restart_without(venue: &mut Venue, gone: &[&str], engine: bool) {
 /// Of a venue's first start nobody has a token. Of a copy without leases and histories somebody may.
 #[test]
 fn an_adapter_that_makes_keys_anew_says_that_older_tokens_are_not_believed() {
-    let mut venue = Venue::separate(&PATIENT);
+    let mut venue = Venue::up(&PATIENT);
     let told = |line: &str| line.contains("token-keys.json") && line.contains("not believed");
-    let is_told =
-        |venue: &mut Venue| venue.part(Part::Adapter).lines().iter().any(|line| told(line));
+    let is_told = |lines: Vec<String>| lines.iter().any(|line| told(line));
+    let (status, lines) = venue.end_up(Signal::TERM);
+    assert!(status.success() && !is_told(lines), "at the first start");
+    venue.start_engine();
+    venue.start_adapter();
     let mut ada = Client::registered(&venue, "Ada", "ada@example.org");
-    assert!(!is_told(&mut venue), "at the first start");
     let is_stored = || leases(venue.data()).is_ok_and(|all| all[0].last.position.0 > 0);
     assert!(eventually(is_stored), "no history is written");
     restart_without(&mut venue, &[], false);
-    assert!(!is_told(&mut venue), "the keys are there");
+    assert!(!is_told(venue.said_at_start()), "the keys are there");
     ada.http = Client::new(&venue).http;
     assert_eq!(ada.list(), []);
     let copied = ["token-keys.json", "leases", "history"];
