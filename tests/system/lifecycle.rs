@@ -200,8 +200,9 @@ fn the_supervisor_says_so_and_restarts_what_died() {
         let before = venue.pid(name).expect("its pid file is there while it runs");
         let printed = venue.supervisor().lines().len();
         venue.kill9(part);
+        let of_death = format!("touchline: the {name} died (");
         venue.supervisor().wait_for(printed, "line about the death", |line| {
-            line.contains(name) && !line.contains("ready")
+            line.starts_with(&of_death) && line.contains("restart in")
         });
         assert!(
             eventually(|| venue.pid(name).is_some_and(|pid| pid != before)),
