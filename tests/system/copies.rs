@@ -42,12 +42,21 @@ fn copy_venue(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts an engine on a copy; `None` if it refuses to, with what it says.
+/// Starts an engine on a copy.
+///
+/// # Errors
+///
+/// All that it says if it refuses to.
 fn start(arguments: &[&str]) -> Result<Process, String> {
-    let process = Process::start(arguments);
+    let mut process = Process::start(arguments);
     let is_ready = || process.lines().iter().any(|line| line.starts_with("engine ready"));
     assert!(eventually(|| is_ready() || !is_alive(process.pid())), "neither ready nor ended");
-    if is_ready() { Ok(process) } else { Err(process.lines().join("\n")) }
+    if is_ready() {
+        return Ok(process);
+    }
+    // What it has said last may still be on its way.
+    process.wait_for_end();
+    Err(process.lines().join("\n"))
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use super::binary::{KEY_A, KEY_B};
 use super::doctor::{FOUND_WRONG, doctor};
 use super::json::Json;
-use super::log_tools::log;
+use super::log_tools::{log, running};
 use super::process::{Process, eventually};
 use super::stream_client::{Member, limit, options, unix};
 use super::trader::Trader;
@@ -40,10 +40,7 @@ fn a_failed_disk_is_told_at_once_to_everybody_who_waits_for_it() {
         });
     members.iter_mut().for_each(Member::assert_alive);
     let info = |venue: &Venue| {
-        let (code, object, errors) = log(venue.data(), &["info", "--json"]);
-        assert_eq!(code, Some(0), "{errors}");
-        let object = Json::parse(&object);
-        assert_eq!(object.text_at("engine"), "running");
+        let object = running(venue.data());
         (object.at("logFailed").clone(), log(venue.data(), &["info"]).1)
     };
     let (has_failed, text) = info(&venue);
