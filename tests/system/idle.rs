@@ -2,6 +2,7 @@
 
 use super::process::eventually;
 use super::venue::Venue;
+use crate::patience::in_a_few_tries;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -23,12 +24,14 @@ fn sleeps(pid: u32, only_asleep: bool) -> BTreeMap<PathBuf, u64> {
     threads.flatten().filter_map(|thread| sleeps(thread.path())).collect()
 }
 
+/// Looks at the threads in three seconds, and what one may wake in each.
+const LOOKS: u32 = 100;
+const WAKES_PER_SECOND: u128 = 25;
+
 /// None of its threads spins, so that nearly each look finds each asleep; and none wakes more often than what is looked at most
 /// often, the adapter's connection to the engine, twenty times in a second.
 #[test]
 fn an_idle_venue_leaves_the_processor_alone() {
-    const WAKES_PER_SECOND: u128 = 25;
-    const LOOKS: u32 = 100;
     let venue = Venue::up(&[]);
     venue.a().place(SELL);
     let pids = ["engine", "adapter"].map(|name| venue.pid(name).expect("it runs"));
@@ -41,8 +44,19 @@ fn an_idle_venue_leaves_the_processor_alone() {
         awake.is_empty()
     };
     assert!(eventually(all_sleep), "they do not sleep: {awake:?}");
+    let mut spinning = Vec::new();
+    // Where others compute, one that has slept waits for a core, and is found as if it computed.
+    let none_spins = in_a_few_tries(|| {
+        spinning = spinning_threads(pids);
+        spinning.is_empty()
+    });
+    assert!(none_spins, "awake in most of {LOOKS} looks: {spinning:?}");
+}
+
+/// The threads that are found awake more often than asleep, as those are that compute. Panics if one wakes too often.
+fn spinning_threads(pids: [u32; 2]) -> Vec<PathBuf> {
     let (begin, before) = (Instant::now(), pids.map(|pid| sleeps(pid, false)));
-    // One that computes is found awake more often than asleep.
+    let mut spinning = Vec::new();
     let mut asleep: BTreeMap<PathBuf, u32> = BTreeMap::new();
     for _ in 0..LOOKS {
         thread::sleep(Duration::from_secs(3) / LOOKS);
@@ -57,11 +71,10 @@ fn an_idle_venue_leaves_the_processor_alone() {
             let wakes = count.saturating_sub(before.get(thread).copied().unwrap_or(0));
             assert!(u128::from(wakes) <= wakes_max, "{thread:?}: {wakes} wakes of {wakes_max}");
             let asleep = asleep.get(thread).copied().unwrap_or(0);
-            let was_there = before.contains_key(thread);
-            assert!(
-                !was_there || asleep > LOOKS / 2,
-                "{thread:?}: asleep {asleep} of {LOOKS} times"
-            );
+            if before.contains_key(thread) && asleep <= LOOKS / 2 {
+                spinning.push(thread.clone());
+            }
         }
     }
+    spinning
 }
