@@ -279,10 +279,11 @@ fn beside_who_computes_a_wait_goes_from_pauses_to_sleep() {
     let mut waiter = Waiter::new(WaitStrategy::Adaptive);
     // The pauses are tried again whatever was before: this one does not answer.
     waiter.note_return(TAKEN, Instant::now());
+    // It holds for longer than this test takes.
+    let ahead = Instant::now() + FOR_EVER;
     for _ in 0..8 {
-        // So many that it holds for longer than this test takes.
         waiter.idle_turns = SPINS + 1;
-        waiter.note_return(Duration::from_millis(16), Instant::now());
+        waiter.note_return(Duration::from_millis(16), ahead);
         waiter.reset();
     }
     for _ in 0..3 {
@@ -297,9 +298,11 @@ fn beside_who_computes_a_wait_goes_from_pauses_to_sleep() {
 
 #[test]
 fn a_yield_that_was_long_counts_if_work_had_come_when_it_was_over() {
+    // What they come to holds for longer than this test takes.
+    let ahead = Instant::now() + FOR_EVER;
     let long = |waiter: &mut Waiter| {
         waiter.idle_turns = SPINS + 1;
-        waiter.note_return(Duration::from_millis(16), Instant::now());
+        waiter.note_return(Duration::from_millis(16), ahead);
     };
     let is_left_out = |waiter: &Waiter| waiter.yields.clone().are_left_out(Instant::now);
     let mut waiter = Waiter::new(WaitStrategy::Adaptive);

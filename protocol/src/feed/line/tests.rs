@@ -4,12 +4,22 @@ use super::*;
 use crate::message::enums::SymbolStatus;
 use crate::message::feed::{FeedSymbolChanged, FeedTrade};
 use crate::message::stream::SessionClosed;
-use crate::patience::join;
+use crate::patience::{PATIENCE, join};
 use crate::text::Name;
 use crate::units::SymbolId;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+
+/// As long as a snapshot is waited for that does not come.
+const MOMENT: Duration = Duration::from_millis(20);
+
+impl FeedLine {
+    /// Waits for so long from now on; gives how long it has waited so far.
+    pub(in crate::feed) const fn replace_timeout(&mut self, timeout: Duration) -> Duration {
+        std::mem::replace(&mut self.timeout, timeout)
+    }
+}
 
 /// A line whose heartbeat is always due, to an engine that has sent a message and its last word, and
 /// has closed the connection.
@@ -36,13 +46,13 @@ fn a_heartbeat_to_an_engine_that_has_ended_hides_nothing_that_it_said() {
     assert!(is_last_word(&ended().snapshot().unwrap_err()), "nor does a request");
 }
 
-/// What is wrong with a snapshot that announces so many bytes, and of which one symbol comes; `None` if it is
-/// late.
-fn snapshot_of(bytes: u64) -> Option<FeedConnectError> {
+/// What is wrong with a snapshot that announces so many bytes, and of which one symbol comes, within this time; `None`
+/// if it is late.
+fn snapshot_of(bytes: u64, timeout: Duration) -> Option<FeedConnectError> {
     let (near, mut far) = UnixStream::pair().unwrap();
     let mut options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
     options.snapshot_bytes_max = 1000;
-    options.timeout = Duration::from_millis(20);
+    options.timeout = timeout;
     let mut line = FeedLine::new(near.into(), &options, None).unwrap();
     let head = FeedSnapshot { bytes, symbols: 1, ..Default::default() };
     far.write_all(bytemuck::bytes_of(&head)).unwrap();
@@ -56,22 +66,27 @@ fn snapshot_of(bytes: u64) -> Option<FeedConnectError> {
 fn a_snapshot_is_as_long_as_it_says_and_no_longer_than_is_taken() {
     let symbol = size_of::<FeedSymbolChanged>() as u64;
     assert!(matches!(
-        snapshot_of(1001),
+        snapshot_of(1001, PATIENCE),
         Some(FeedConnectError::TooLong { bytes: 1001, most: 1000 })
     ));
-    assert!(matches!(snapshot_of(symbol - 8), Some(FeedConnectError::Unexpected(_))));
-    assert!(snapshot_of(symbol + 8).is_none(), "the rest never comes");
-    assert!(matches!(snapshot_of(symbol), Some(FeedConnectError::Snapshot(_))), "no status is 0");
+    assert!(matches!(snapshot_of(symbol - 8, PATIENCE), Some(FeedConnectError::Unexpected(_))));
+    assert!(snapshot_of(symbol + 8, MOMENT).is_none(), "the rest never comes");
+    assert!(
+        matches!(snapshot_of(symbol, PATIENCE), Some(FeedConnectError::Snapshot(_))),
+        "no status is 0"
+    );
 }
 
 #[test]
 fn a_snapshot_that_is_late_is_waited_for_and_not_asked_for_again() {
     let (near, mut far) = UnixStream::pair().unwrap();
     let mut options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
-    options.timeout = Duration::from_millis(20);
+    options.timeout = PATIENCE;
     let mut line = FeedLine::new(near.into(), &options, None).unwrap();
     let is_late = |line: &mut FeedLine| {
+        let patience = line.replace_timeout(MOMENT);
         assert!(line.snapshot().unwrap().is_none());
+        line.replace_timeout(patience);
     };
     let bytes = 2 * size_of::<FeedSymbolChanged>() as u64;
     let head = FeedSnapshot { bytes, symbols: 2, sequence: FeedSequence(7), ..Default::default() };
