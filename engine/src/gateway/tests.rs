@@ -259,11 +259,15 @@ pub(super) mod peers {
         refusal(client).map(|refused| refused.reason)
     }
 
+    /// None where nothing was said; who was closed without a word was not let alone.
     fn refusal(client: &mut UnixStream) -> Option<Refused> {
         client.set_nonblocking(true).unwrap();
         let mut bytes = [0; size_of::<Refused>()];
-        client.read_exact(&mut bytes).ok()?;
-        Some(bytemuck::pod_read_unaligned(&bytes))
+        match client.read_exact(&mut bytes) {
+            Ok(()) => Some(bytemuck::pod_read_unaligned(&bytes)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+            Err(error) => panic!("closed: {error}"),
+        }
     }
 
     /// Four traders of 64 connections each say that they saw something; then come the adapter and another trader,

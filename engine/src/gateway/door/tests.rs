@@ -3,7 +3,7 @@
 use super::super::tests::{Failing, peers};
 use super::super::{epoll, listen, uring};
 use super::*;
-use crate::patience::{PATIENCE, eventually};
+use crate::patience::{PATIENCE, eventually, in_a_few_tries};
 use crate::skipped::skipped;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr};
@@ -69,6 +69,18 @@ fn connect(path: &Path, said: &[u8]) -> UnixStream {
 fn the_crowd_keeps_nobody_out(says: &[&[u8]]) {
     // Each of them takes two descriptors of this process.
     crate::open_files::make_room(&crate::config::EngineConfig::default());
+    let mut kept_out = Vec::new();
+    // A handshake may take 5 s; on a busy machine the crowd alone may take longer.
+    let all_are_through = in_a_few_tries(|| {
+        kept_out = kept_out_by_the_crowd(says);
+        kept_out.is_empty()
+    });
+    assert!(all_are_through, "{kept_out:?}");
+}
+
+/// The backends over which one of the two is kept out.
+fn kept_out_by_the_crowd(says: &[&[u8]]) -> Vec<String> {
+    let mut kept_out = Vec::new();
     for (mut backend, bell) in backends() {
         let name = backend.name();
         let folder = tempfile::tempdir().expect("a folder");
@@ -103,9 +115,12 @@ fn the_crowd_keeps_nobody_out(says: &[&[u8]]) {
             stop.store(true, Ordering::Release);
             bell.ring();
             running.join().expect("it runs").expect("no error");
-            assert!(both_are_through, "{name}: {challenged:?}, {proved:?}");
+            if !both_are_through {
+                kept_out.push(format!("{name}: {challenged:?}, {proved:?}"));
+            }
         });
     }
+    kept_out
 }
 
 #[test]
