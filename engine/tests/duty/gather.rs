@@ -41,6 +41,7 @@ fn open() -> (Venue, Client, Client) {
 fn append(venue: &mut Venue, client: &mut Client, side: Side) {
     client.send(limit(0, side, 10, 1));
     venue.settle();
+    turn_keeper(&venue.control);
     assert!(venue.control.durable() < venue.control.appended(), "nobody waits for it");
 }
 
