@@ -148,11 +148,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let busy = folder.path().join("busy");
         fs::write(&busy, "").unwrap();
+        let begun = folder.path().join("begun");
         let mut child = std::process::Command::new("sh")
-            .args(["-c", "while [ -e \"$0\" ]; do :; done; exec sleep 600"])
-            .arg(&busy)
+            .args(["-c", ": > \"$1\"; while [ -e \"$0\" ]; do :; done; exec sleep 600"])
+            .args([&busy, &begun])
             .spawn()
             .unwrap();
+        let since = Instant::now();
+        while !begun.exists() {
+            assert!(since.elapsed() < PATIENCE, "it does not begin");
+            thread::sleep(LOOK_AGAIN);
+        }
         let at_work = settle(child.id(), Duration::from_millis(300));
         fs::remove_file(&busy).unwrap();
         let at_rest = settle(child.id(), PATIENCE);
