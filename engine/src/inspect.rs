@@ -24,8 +24,8 @@ use touchline_protocol::{
 use self::read_only::ReadOnlyFiles;
 pub use self::replica::Replica;
 pub(crate) use self::replica::{reapply, table_seed};
-use self::window::check_left;
 pub use self::window::{EngineState, WindowSeen, check_window};
+use self::window::{check_left, has_gone_on};
 use crate::log::storage::Storage;
 use crate::recovery::{
     EndReason, Fault, Leases, RecoveryError, Segments, Visit, Walked, attested_by_page, fault,
@@ -131,7 +131,8 @@ pub struct Inspection {
 }
 
 /// Reads the log in the data folder `data` from its beginning, checks every frame, and shows each
-/// transaction to `visit`, in one pass and in bounded memory.
+/// transaction to `visit`, in one pass and in bounded memory. Where an engine starts meanwhile, the log is judged as
+/// beside that one.
 ///
 /// # Errors
 /// If there is no log or it cannot be read. A damaged log is a verdict, not an error.
@@ -141,24 +142,28 @@ pub fn inspect(
 ) -> Result<Inspection, InspectError> {
     // A reader finds the live window. What lies above its watermark is in motion, or for the next start to bring
     // to disk.
-    let reader = LogReader::open(data, Follow::Durable)?;
-    let window = WindowSeen::of(&reader);
-    let is_seen = window.is_some_and(|window| window.engine != EngineState::Gone);
-    let has_unseen_engine = !is_seen && has_engine(data);
-    let segments = segments_for_reading(data)?;
-    let other_window = match &window {
-        Some(seen) if !seen.is_running() => {
-            check_left(data, &reader, &segments).map_or_else(only_of_window, |()| Ok(None))?
+    let mut reader = LogReader::open(data, Follow::Durable)?;
+    let mut pass = None;
+    loop {
+        let signs = reader.signs_of_life();
+        let look = Look::at(data, &reader)?;
+        let (read, verdict) = look.go_on(data, pass.take(), visit)?;
+        // Behind the watermark that was seen lies then what an engine has written since, which is not what that
+        // watermark is to be held against.
+        if look.has_left_window() && has_gone_on(&reader, signs) {
+            pass = Some(read);
+            reader.attach()?;
+            continue;
         }
-        _ => None,
-    };
-    let found = inspect_up_to(&segments, data, (window, other_window), visit)?;
-    let verdict = match found.verdict {
-        // It may be what that engine writes just now.
-        Verdict::UnfinishedTail { .. } if has_unseen_engine => Verdict::Sound,
-        verdict => verdict,
-    };
-    Ok(Inspection { has_unseen_engine, verdict, ..found })
+        let verdict = match verdict {
+            // It may be what that engine writes just now.
+            Verdict::UnfinishedTail { .. } if look.has_unseen_engine || has_engine(data) => {
+                Verdict::Sound
+            }
+            verdict => verdict,
+        };
+        return Ok(look.found(data, read, verdict));
+    }
 }
 
 /// As [`inspect`], for a log on any storage that no engine runs on.
@@ -170,7 +175,10 @@ pub fn inspect_at_rest(
     data: &Path,
     visit: &mut dyn FnMut(&Transaction<'_>),
 ) -> Result<Inspection, RecoveryError> {
-    inspect_up_to(&segments_on(storage, data)?, data, (None, None), visit)
+    let segments = segments_on(storage, data)?;
+    let look = Look { segments, window: None, other_window: None, has_unseen_engine: false };
+    let (read, verdict) = look.go_on(data, None, visit)?;
+    Ok(look.found(data, read, verdict))
 }
 
 /// That the window is of another past, in words, if it is that.
@@ -211,46 +219,102 @@ pub(crate) fn segments_for_reading(data: &Path) -> Result<Segments, RecoveryErro
     segments_on(Arc::new(ReadOnlyFiles), data)
 }
 
-/// Looks at all that is durable by the window, or at all there is without one, or where it is an `other_window` than
-/// that of the log.
-fn inspect_up_to(
-    segments: &Segments,
-    data: &Path,
-    (window, other_window): (Option<WindowSeen>, Option<String>),
-    visit: &mut dyn FnMut(&Transaction<'_>),
-) -> Result<Inspection, RecoveryError> {
-    // Before the walk: one that is made meanwhile vouches for what the walk has not seen.
-    let vouching = Vouching::of(segments, data)?;
-    let own_window = window.filter(|_| other_window.is_none());
-    let limit = own_window.map_or(segments.end(), |window| window.durable.0.min(segments.end()));
-    let mut take = |transaction: &Transaction<'_>, _: &[u8]| {
-        visit(transaction);
-        Ok(())
-    };
-    let mut walked = walk(segments, segments.begin()..limit, &mut take)?;
-    let verdict = match own_window {
-        Some(WindowSeen { durable, .. }) if walked.end < durable.0 => {
-            damaged(segments, &walked, (durable.0, None))
+/// A log as it is found at one time.
+struct Look {
+    segments: Segments,
+    window: Option<WindowSeen>,
+    /// That the window is of another past than the log, in words.
+    other_window: Option<String>,
+    has_unseen_engine: bool,
+}
+
+/// What a pass has read of a log.
+struct Pass {
+    /// Where it has begun.
+    begin: u64,
+    walked: Walked,
+}
+
+impl Look {
+    /// Looks at the log in the data folder `data`, to whose window `reader` is attached.
+    fn at(data: &Path, reader: &LogReader) -> Result<Self, InspectError> {
+        let window = WindowSeen::of(reader);
+        let is_seen = window.is_some_and(|window| window.engine != EngineState::Gone);
+        let has_unseen_engine = !is_seen && has_engine(data);
+        let segments = segments_for_reading(data)?;
+        let other_window = match &window {
+            Some(seen) if !seen.is_running() => {
+                check_left(data, reader, &segments).map_or_else(only_of_window, |()| Ok(None))?
+            }
+            _ => None,
+        };
+        Ok(Self { segments, window, other_window, has_unseen_engine })
+    }
+
+    /// True if there is a window that no engine was seen to write.
+    fn has_left_window(&self) -> bool {
+        self.window.is_some_and(|window| !window.is_running())
+    }
+
+    /// Reads what `pass` has not read yet of all that is durable by the window, or of all there is without one, or
+    /// where it is of another past than the log; and judges all of it.
+    fn go_on(
+        &self,
+        data: &Path,
+        pass: Option<Pass>,
+        visit: &mut dyn FnMut(&Transaction<'_>),
+    ) -> Result<(Pass, Verdict), RecoveryError> {
+        let segments = &self.segments;
+        // Before the walk: one that is made meanwhile vouches for what the walk has not seen.
+        let vouching = Vouching::of(segments, data)?;
+        let own_window = self.window.filter(|_| self.other_window.is_none());
+        let limit =
+            own_window.map_or(segments.end(), |window| window.durable.0.min(segments.end()));
+        let mut take = |transaction: &Transaction<'_>, _: &[u8]| {
+            visit(transaction);
+            Ok(())
+        };
+        let (begin, mut walked) = match pass {
+            Some(Pass { begin, mut walked }) => {
+                walked.go_on(segments, limit, &mut take)?;
+                (begin, walked)
+            }
+            None => {
+                let begin = segments.begin();
+                (begin, walk(segments, begin..limit, &mut take)?)
+            }
+        };
+        let verdict = match own_window {
+            Some(WindowSeen { durable, .. }) if walked.end < durable.0 => {
+                damaged(segments, &walked, (durable.0, None))
+            }
+            Some(window) if window.is_running() => Verdict::Sound,
+            Some(window) => verdict_behind(segments, &walked, window.appended, &vouching)?,
+            None => verdict(segments, &mut walked, &vouching, &mut take)?,
+        };
+        // Which a start says first, too.
+        let other_window = self.other_window.clone();
+        let verdict = other_window.map_or(verdict, |why| Verdict::OtherWindow { why });
+        Ok((Pass { begin, walked }, verdict))
+    }
+
+    /// What `pass` has found, of which `verdict` is said.
+    fn found(self, data: &Path, Pass { begin, walked }: Pass, verdict: Verdict) -> Inspection {
+        let identity = self.segments.identity;
+        Inspection {
+            identity,
+            begin: Position(begin),
+            end: Position(walked.end),
+            window: self.window,
+            has_unseen_engine: self.has_unseen_engine,
+            incarnation: Incarnation(walked.incarnation),
+            last_time_ns: walked.time_ns,
+            transactions: walked.transactions,
+            closed: walked.closed,
+            marked: of_another_log(data, &identity.log_id),
+            verdict,
         }
-        Some(window) if window.is_running() => Verdict::Sound,
-        Some(window) => verdict_behind(segments, &walked, window.appended, &vouching)?,
-        None => verdict(segments, &mut walked, &vouching, &mut take)?,
-    };
-    // Which a start says first, too.
-    let verdict = other_window.map_or(verdict, |why| Verdict::OtherWindow { why });
-    Ok(Inspection {
-        identity: segments.identity,
-        begin: Position(segments.begin()),
-        end: Position(walked.end),
-        window,
-        has_unseen_engine: false,
-        incarnation: Incarnation(walked.incarnation),
-        last_time_ns: walked.time_ns,
-        transactions: walked.transactions,
-        closed: walked.closed,
-        marked: of_another_log(data, &segments.identity.log_id),
-        verdict,
-    })
+    }
 }
 
 /// What vouches for a log beside it.

@@ -68,8 +68,11 @@ pub struct WindowSeen {
 }
 
 impl WindowSeen {
-    /// The window that `reader` is attached to.
+    /// The window that `reader` is attached to, unless it was taken out of use.
     pub(super) fn of(reader: &LogReader) -> Option<Self> {
+        if reader.state() == Some(LogState::Stopped) {
+            return None;
+        }
         let signs = reader.signs_of_life()?;
         let exists = process_exists(signs.pid);
         let engine = judge(&signs, exists, SystemTime.real_ns(), || is_heard(reader, &signs));
@@ -114,8 +117,14 @@ pub(super) fn check_left(
     let Some(incarnation) = reader.incarnation() else { return Ok(()) };
     let before = reader.signs_of_life();
     let compared = compare_window(data, Path::new(SHARED_MEMORY), segments, incarnation);
-    // One that was only stopped overwrites what is compared once it goes on.
-    if compared.is_err() && reader.signs_of_life() != before { Ok(()) } else { compared }
+    // One that was only stopped overwrites what is compared once it goes on, and so does a start.
+    if compared.is_err() && has_gone_on(reader, before) { Ok(()) } else { compared }
+}
+
+/// True if the window that `reader` is attached to has not the last word on its log any more: its engine has given a
+/// sign of life since it gave `before`, or a start has taken the window out of use, behind which it goes on.
+pub(super) fn has_gone_on(reader: &LogReader, before: Option<SignsOfLife>) -> bool {
+    reader.signs_of_life() != before || reader.state() == Some(LogState::Stopped)
 }
 
 /// What the signs say. A process that is not to be seen may be in another container on the same folder: then it

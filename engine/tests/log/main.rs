@@ -20,4 +20,5 @@ mod round_trip;
 mod skipped;
 #[path = "../../../tests/support/split_mix.rs"]
 mod split_mix;
+mod started_since;
 mod support;
