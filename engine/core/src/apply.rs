@@ -49,7 +49,13 @@ use touchline_protocol::units::{Position, SessionId};
 /// Where and when a command is applied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Context {
-    /// Where its transaction begins in the log: the priority of what it places.
+    /// Where its transaction begins in the log: the priority of what it places; never below that of the last
+    /// accepted one.
+    ///
+    /// That is the caller's to see to: the core keeps no position but those of open orders and pending work, and checks
+    /// none. An order that is placed below another one's position stands in its queue as it came all the same, and
+    /// the queue is not in the order of its priorities then: [`Core::validate`] says so, and a snapshot of the venue
+    /// is refused when it is read.
     pub position: Position,
     /// Time of the transaction, ns since the epoch; never below that of the last accepted one.
     pub time_ns: u64,
@@ -98,7 +104,7 @@ impl Core {
     ///
     /// # Panics
     /// When time goes back: the caller's clock is monotonic, and what is in the log was so when it was
-    /// written.
+    /// written. (That positions do not go back is not checked: see [`Context::position`].)
     pub fn apply(
         &mut self,
         context: &Context,
