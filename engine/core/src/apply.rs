@@ -105,12 +105,17 @@ impl Core {
     /// # Panics
     /// When time goes back: the caller's clock is monotonic, and what is in the log was so when it was
     /// written. (That positions do not go back is not checked: see [`Context::position`].)
+    ///
+    /// When `outbox` has less than [`OUTBOX_BYTES_MAX`](crate::OUTBOX_BYTES_MAX) bytes of room left, as one has in which
+    /// the events of an earlier command are: it is to be cleared before each. Nothing has happened then.
     pub fn apply(
         &mut self,
         context: &Context,
         command: &Command<'_>,
         outbox: &mut Outbox<'_>,
     ) -> Result<Applied, Reject> {
+        // In the middle of a command it would leave behind what that has done by then.
+        assert!(outbox.has_room(), "an outbox is to be cleared before each command");
         match command {
             Command::NewOrder(message) if self.place_plain(context, message, outbox) => {
                 Ok(Applied::Committed)

@@ -60,7 +60,8 @@ const _: () = assert!(OUTBOX_BYTES_MAX.is_multiple_of(WORD), "a buffer has no le
 /// Bytes of a word, of which every message is so many long.
 const WORD: usize = size_of::<u64>();
 
-/// The events of one transaction, one behind the other, each a multiple of eight bytes long.
+/// The events of one transaction, one behind the other, each a multiple of eight bytes long. One that is used for
+/// several is cleared before each.
 #[derive(Debug)]
 pub struct Outbox<'buffer> {
     /// Room for events, which are all so many whole words long.
@@ -119,6 +120,12 @@ impl<'buffer> Outbox<'buffer> {
         if let Some(addressees) = &mut self.addressees {
             addressees.note(self.length * WORD, session, account);
         }
+    }
+
+    /// True when the events of any one command fit behind what there is.
+    #[inline(always)]
+    pub(crate) const fn has_room(&self) -> bool {
+        self.words.len() - self.length >= OUTBOX_BYTES_MAX / WORD
     }
 
     /// Adds an event.

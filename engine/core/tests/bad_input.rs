@@ -15,11 +15,14 @@ mod venue;
 #[path = "bad_input/what_orders_say.rs"]
 mod what_orders_say;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use touchline_core::limits::number;
-use touchline_core::{AMOUNT_MAX, ORDER_TYPES};
+use touchline_core::{AMOUNT_MAX, Applied, ORDER_TYPES, Outbox};
 use touchline_protocol::message::Message;
 use touchline_protocol::message::command::*;
+use touchline_protocol::message::decode;
 use touchline_protocol::message::enums::{Lane, RejectReason as Why, Role};
+use touchline_protocol::message::event::Done;
 use touchline_protocol::text::{AssetName, Name, SymbolName};
 use touchline_protocol::units::*;
 use venue::{Venue, WHOLE, named, roomy};
@@ -435,4 +438,27 @@ fn time_never_goes_back() {
     venue.time_ns -= 1;
     let sound = order(&mut venue, |_| ());
     let _outcome = venue.apply(&sound);
+}
+
+/// In the middle of a command it would leave behind what it has done by then.
+#[test]
+fn an_outbox_without_room_for_a_command_is_refused_before_anything_happens() {
+    let mut venue = world();
+    let mut memory = venue::outbox_memory();
+    let mut outbox = Outbox::new(bytemuck::cast_slice_mut(&mut memory));
+    let context = venue.context();
+    let sound = order(&mut venue, |_| ());
+    let words = venue::aligned(bytemuck::bytes_of(&sound));
+    let command = decode::command(bytemuck::cast_slice(&words)).unwrap();
+    outbox.push(&Done::default());
+    let before = venue.core.state_hash();
+    let applied =
+        catch_unwind(AssertUnwindSafe(|| venue.core.apply(&context, &command, &mut outbox)));
+    let why = applied.unwrap_err();
+    let why = why.downcast_ref::<&str>().unwrap();
+    assert!(why.contains("clear"), "{why}");
+    assert_eq!(venue.core.state_hash(), before);
+    outbox.clear();
+    assert_eq!(venue.core.apply(&context, &command, &mut outbox), Ok(Applied::Committed));
+    venue.core.validate().unwrap();
 }
