@@ -70,6 +70,9 @@ pub struct Fill {
 }
 
 /// Receives what matching does, in order.
+///
+/// It is called in the middle of the taking, so it must not panic: a book whose sink did, with the pools that it
+/// lies in, is in no order any more, and there is nothing to do with both but to drop them.
 pub trait Sink {
     /// A fill.
     fn fill(&mut self, fill: &Fill);

@@ -140,6 +140,9 @@ pub struct Coming {
 
 /// A book for one symbol.
 ///
+/// A [`Sink`] that panics leaves it half changed, a filled order still in it or a count too high: whoever catches that
+/// panic must throw the book away, and build another one.
+///
 /// Prices and quantities are counted in whatever the caller counts them in: the book compares and adds the
 /// numbers and knows no scale, so whole ticks and lots are as good as the venue's 10⁻⁸. Only where
 /// [`Price`] and [`Qty`] are printed does one stand for 10⁻⁸ (`Price(101)` is `0.00000101`); the number itself
