@@ -93,6 +93,9 @@ impl Amount {
     /// A notional (10⁻¹⁶) truncated to 10⁻⁸. `None` when it does not fit or is negative.
     #[must_use]
     pub const fn from_notional_truncated(notional: i128) -> Option<Self> {
+        if notional < 0 {
+            return None;
+        }
         Self::from_units_i128(notional / UNITS_PER_WHOLE as i128)
     }
 
@@ -100,13 +103,15 @@ impl Amount {
     #[must_use]
     pub const fn from_notional_rounded_up(notional: i128) -> Option<Self> {
         match notional.checked_add(UNITS_PER_WHOLE as i128 - 1) {
+            _ if notional < 0 => None,
             Some(raised) => Self::from_units_i128(raised / UNITS_PER_WHOLE as i128),
             None => None,
         }
     }
 
+    /// Of no negative number.
     const fn from_units_i128(units: i128) -> Option<Self> {
-        if units < 0 || units > i64::MAX as i128 { None } else { Some(Self(units as i64)) }
+        if units > i64::MAX as i128 { None } else { Some(Self(units as i64)) }
     }
 }
 
@@ -228,6 +233,9 @@ mod tests {
         let widest = notional(Price::MAX, Qty::MAX);
         assert_eq!(Amount::from_notional_truncated(widest), None);
         assert_eq!(Amount::from_notional_rounded_up(widest), None);
-        assert_eq!(Amount::from_notional_truncated(-UNITS_PER_WHOLE as i128), None);
+        for negative in [-1, 1 - UNITS_PER_WHOLE as i128, -UNITS_PER_WHOLE as i128, i128::MIN] {
+            assert_eq!(Amount::from_notional_truncated(negative), None, "{negative}");
+            assert_eq!(Amount::from_notional_rounded_up(negative), None, "{negative}");
+        }
     }
 }
