@@ -43,6 +43,9 @@ pub const MESSAGE_HEADER_BYTES: usize = 8;
 pub const RELEASE_EVERY: u64 = 32;
 
 /// Number of slots of a ring: a power of two, at most [`layout::MAX_SLOTS`].
+///
+/// The longest message takes 64 slots: a ring of fewer carries only messages that fit into it whole, and is
+/// [full](PushError::Full) for every longer one, for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity(u32);
 

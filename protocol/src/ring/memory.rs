@@ -108,7 +108,7 @@ impl ConsumerMemory for Arc<HeapRing> {
     }
 }
 
-/// Both ends of a new ring on the heap.
+/// Both ends of a new ring on the heap. One that is to carry every message has 64 slots or more ([`Capacity`]).
 pub fn heap_ring(capacity: Capacity) -> (Producer<Arc<HeapRing>>, Consumer<Arc<HeapRing>>) {
     let ring = Arc::new(HeapRing::new(capacity));
     (Producer::new(Arc::clone(&ring)), Consumer::new(ring))

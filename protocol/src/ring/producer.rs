@@ -10,7 +10,8 @@ use crate::sync::{AtomicU64, Ordering};
 /// Why a message was not taken. Nothing of it is in the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PushError {
-    /// The consumer has not freed enough slots. Later it may have.
+    /// The consumer has not freed enough slots. Later it may have, unless `needed` is more than the ring has: that
+    /// message never fits, however often it is tried ([`Capacity`]).
     #[error("ring full: the message needs {needed} slots, {free} are free")]
     Full {
         /// Slots that the message takes.
