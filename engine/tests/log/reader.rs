@@ -449,9 +449,18 @@ fn damage_below_the_watermark_is_named() {
 #[test]
 fn a_folder_without_a_log_is_refused() {
     let place = Place::new();
-    fs::create_dir_all(place.options.data.join("log")).unwrap();
-    let opened = LogReader::open(&place.options.data, Follow::Durable);
-    assert!(matches!(opened, Err(ReadError::NoLog { .. })));
+    let data = &place.options.data;
+    let open = || LogReader::open(data, Follow::Durable);
+    // What is missing is named.
+    let is_missing = |opened: &Result<LogReader, ReadError>| {
+        matches!(opened, Err(ReadError::Io { source, .. })
+            if source.kind() == std::io::ErrorKind::NotFound)
+    };
+    assert!(is_missing(&open()));
+    fs::create_dir(data).unwrap();
+    assert!(is_missing(&open()));
+    fs::create_dir(data.join("log")).unwrap();
+    assert!(matches!(open(), Err(ReadError::NoLog { .. })));
 }
 
 #[test]

@@ -68,7 +68,8 @@ pub enum ReadError {
         /// What the system said.
         source: io::Error,
     },
-    /// The folder holds no log.
+    /// The folder is there and holds no log. Where the data folder or its folder of segments is not there either,
+    /// it is [`ReadError::Io`] of the kind [`io::ErrorKind::NotFound`], which names what is missing.
     #[error("{} holds no log segments", path.display())]
     NoLog {
         /// The segment folder.
@@ -191,7 +192,9 @@ impl LogReader {
     /// then the log ends with its last whole frame on disk.
     ///
     /// # Errors
-    /// If there is no log, or it cannot be read.
+    /// If there is no log, or it cannot be read. Whoever waits for an engine's first start finds one after the other: no
+    /// folder ([`ReadError::Io`] of the kind [`io::ErrorKind::NotFound`]), [`ReadError::NoLog`], and
+    /// [`ReadError::Segment`] with [`SegmentError::Blank`].
     pub fn open(data: &Path, follow: Follow) -> Result<Self, ReadError> {
         Self::open_with(data, follow, Path::new(SHARED_MEMORY))
     }
