@@ -376,6 +376,8 @@ fn a_position_that_is_no_end_of_anything_is_named() {
     let (first, behind) = (reader.position().0, reader.watermark().0);
     // Of those before the window's end, the header of a frame there would not fit into the window.
     let odd = (1..64).map(|back| WINDOW_BYTES_MIN - back).chain([first + 1, first + 8, behind - 8]);
+    // Behind the end no frame will ever begin there.
+    let odd = odd.chain([behind + 1, behind + SEGMENT - 8, u64::MAX]);
     for odd in odd {
         reader.seek(Position(odd));
         let error = reader.next().unwrap_err();
@@ -386,8 +388,10 @@ fn a_position_that_is_no_end_of_anything_is_named() {
     }
     reader.seek(Position(first));
     assert!(next(&mut reader).as_ref() == venue.model.records.first());
-    reader.seek(Position(behind));
-    assert!(next(&mut reader).is_none());
+    for end in [behind, behind + 64, behind + 2 * SEGMENT] {
+        reader.seek(Position(end));
+        assert!(next(&mut reader).is_none());
+    }
 }
 
 /// Beside an engine and without one.

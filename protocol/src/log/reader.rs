@@ -397,8 +397,14 @@ impl LogReader {
         Ok(true)
     }
 
-    /// Goes to `position`: one that [`Transaction::end`] or [`LogReader::position`] gave. At any other one
-    /// the next read says [`ReadError::Damaged`]; without an engine it may say that the log ends there.
+    /// Goes to `position`: one that [`Transaction::end`] or [`LogReader::position`] gave of this log. At any other
+    /// one in front of the log's end the next read says [`ReadError::Damaged`], as it does wherever no frame can begin
+    /// (what is no multiple of [`FRAME_ALIGN`]); without an engine it may say that the log ends there.
+    ///
+    /// A position behind the log's end is one that is yet to come: the reader says that the log ends, until the log has
+    /// grown past it, which one that was cut back or is another may never have. Who has a position from elsewhere asks
+    /// with [`LogReader::has`], or goes on behind a transaction that the log is known to have ([`LogReader::resume`],
+    /// [`LogReader::holds`]).
     pub fn seek(&mut self, position: Position) {
         self.position = position.0;
         self.succession = Succession::new();
@@ -432,6 +438,8 @@ impl LogReader {
             self.seen_event = live.event();
             self.limit_seen = self.limit().unwrap_or_default();
             if start >= self.limit_seen {
+                // No frame ever begins anywhere else: who stands there would wait for ever.
+                self.check_aligned(start)?;
                 return Ok(Step::End);
             }
         }
@@ -450,12 +458,17 @@ impl LogReader {
         })
     }
 
+    fn check_aligned(&self, start: u64) -> Result<(), ReadError> {
+        if start.is_multiple_of(FRAME_ALIGN) {
+            return Ok(());
+        }
+        Err(self.disk.damaged(start, FrameError::Unaligned { position: start }))
+    }
+
     /// Copies the frame at `start`, which may be anybody's wish, into `self.frame`. `None` where the log ends,
     /// which is known of itself only without an engine.
     fn load(&mut self, start: u64) -> Result<Option<FrameHeader>, ReadError> {
-        if !start.is_multiple_of(FRAME_ALIGN) {
-            return Err(self.disk.damaged(start, FrameError::Unaligned { position: start }));
-        }
+        self.check_aligned(start)?;
         let frame = &mut self.frame;
         let Some(live) = &self.live else {
             return match self.disk.load(start, None, frame) {
