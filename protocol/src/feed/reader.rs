@@ -453,8 +453,12 @@ impl FeedReader {
         }
     }
 
-    /// Waits until there is a message, or none can come any more, at most for `limit`; returns whether a
-    /// poll may tell something.
+    /// Waits until there is a message, or the engine has said that none can come any more, at most for `limit`; returns
+    /// whether a poll may tell something.
+    ///
+    /// Over shared memory an engine that was killed says nothing: this ends with its `limit`, each time, and
+    /// [`poll`](Self::poll) and [`follow`](Self::follow) go on saying that there is nothing new. So who waits there asks
+    /// [`is_closed`](Self::is_closed) now and then, at the latest when this gives false.
     pub fn wait(&mut self, limit: Duration) -> bool {
         let begin = Instant::now();
         loop {
