@@ -179,7 +179,7 @@ enum touchline_reject_reason {
     TOUCHLINE_REJECT_REASON_INVALID_DEFINITION = 47, /* A definition contradicts itself; `detail` is the number of the field: its place behind the command header from 0, reserved ones counted, and those of a symbol's filters one by one. */
     TOUCHLINE_REJECT_REASON_LOG_UNAVAILABLE = 48, /* The log cannot take more now (disk behind, failed or full). */
     TOUCHLINE_REJECT_REASON_NOTIONAL_TOO_SMALL = 49, /* Price times quantity is below the smallest amount. */
-    TOUCHLINE_REJECT_REASON_LIMIT_OUT_OF_RANGE = 50, /* The limit is below what is in use or beyond what this build can hold; `detail` is its number, as of `CapacityReached`. Of `SetRules`: the version is not the next one, or this build does not know it. */
+    TOUCHLINE_REJECT_REASON_LIMIT_OUT_OF_RANGE = 50, /* The limit is below what is in use or beyond what this build can hold; `detail` is its number, as of `CapacityReached`. Or there is no memory for what is asked: then `detail` is the number of `open_orders`, or of `records`, whichever of the limits asks for too much. Of `SetRules`: the version is not the next one, or this build does not know it. */
     TOUCHLINE_REJECT_REASON_UNKNOWN_ORDER_LIST = 51, /* No such open order list. */
     TOUCHLINE_REJECT_REASON_ORDER_LIST_ID_MISMATCH = 52, /* The list exists under another client id. */
     TOUCHLINE_REJECT_REASON_ORDER_LIST_PRICES = 53, /* The prices of a list's orders and the last price do not stand as they must. */

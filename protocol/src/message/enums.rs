@@ -353,7 +353,8 @@ wire_enum! {
         /// Price times quantity is below the smallest amount.
         NotionalTooSmall = 49,
         /// The limit is below what is in use or beyond what this build can hold; `detail` is its number, as of
-        /// `CapacityReached`. Of `SetRules`: the version is not the next one, or this build does not know it.
+        /// `CapacityReached`. Or there is no memory for what is asked: then `detail` is the number of `open_orders`,
+        /// or of `records`, whichever of the limits asks for too much. Of `SetRules`: the version is not the next one, or this build does not know it.
         LimitOutOfRange = 50,
         /// No such open order list.
         UnknownOrderList = 51,
