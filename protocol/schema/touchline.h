@@ -177,7 +177,7 @@ enum touchline_reject_reason {
     TOUCHLINE_REJECT_REASON_CAPACITY_REACHED = 45, /* A configured capacity is used up, or one order would look at more price levels than it may; `detail` is the number of the limit, of `max_steps` in the second case: its place in `Limits` from 0, and 14 and 15 for those of `SetRecordLimits`. */
     TOUCHLINE_REJECT_REASON_ALREADY_DEFINED = 46, /* The name or number is taken. */
     TOUCHLINE_REJECT_REASON_INVALID_DEFINITION = 47, /* A definition contradicts itself; `detail` is the number of the field: its place behind the command header from 0, reserved ones counted, and those of a symbol's filters one by one. */
-    TOUCHLINE_REJECT_REASON_LOG_UNAVAILABLE = 48, /* The log cannot take more now (disk behind, failed or full). */
+    TOUCHLINE_REJECT_REASON_LOG_UNAVAILABLE = 48, /* The log cannot take more now (disk behind, failed or full). Of a core that is used by itself: the symbol has work pending, which `RunPending` is to go on with first. */
     TOUCHLINE_REJECT_REASON_NOTIONAL_TOO_SMALL = 49, /* Price times quantity is below the smallest amount. */
     TOUCHLINE_REJECT_REASON_LIMIT_OUT_OF_RANGE = 50, /* The limit is below what is in use or beyond what this build can hold; `detail` is its number, as of `CapacityReached`. Or there is no memory for what is asked: then `detail` is the number of `open_orders`, or of `records`, whichever of the limits asks for too much. Of `SetRules`: the version is not the next one, or this build does not know it. */
     TOUCHLINE_REJECT_REASON_UNKNOWN_ORDER_LIST = 51, /* No such open order list. */

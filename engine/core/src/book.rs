@@ -84,7 +84,7 @@ pub trait Sink {
     }
 
     /// Asked when all that an order shows is filled: how much of what it hides is shown next, at the
-    /// end of its price's queue. Zero: the order is filled.
+    /// end of its price's queue. Zero: the order is filled. Never more than the order hides.
     fn refill(&mut self, _maker: Handle, _id: OrderId) -> Qty {
         Qty::ZERO
     }
@@ -148,6 +148,10 @@ pub struct RestingView {
 }
 
 /// One symbol's two sides.
+///
+/// Its orders and levels lie in one [`BookPools`], which is to be given to every call, and a [`Handle`] belongs to the
+/// book that gave it. A copy is the book only until either of both is changed: the other one names then what lies in
+/// the pools no more, or is another book's. None of this is checked.
 #[derive(Clone, Copy, Debug)]
 pub struct SymbolBook {
     bids: BookSide,
@@ -308,6 +312,10 @@ impl SymbolBook {
     /// Lets an aggressor take, best price first and first come first at each price, until it is
     /// filled, nothing within its limit is left, `steps` are used up (a maker met is one, a refill
     /// another), or the sink ends it. Gives what it has still open and the steps that are left.
+    ///
+    /// # Panics
+    /// When the pools are not this book's, or the sink shows more of an order than that hides ([`Sink::refill`]): one
+    /// that [`rest`](Self::rest) put there hides nothing.
     #[inline]
     pub fn take<S: Sink>(
         &mut self,
@@ -366,6 +374,10 @@ impl SymbolBook {
 
     /// Puts an order at the end of its price's queue. The caller has made sure that it does not cross
     /// and that an order and, if its price has none, a level are free.
+    ///
+    /// # Panics
+    /// When the pools have no room for it ([`BookPools::try_grow`]), with the book half changed; in builds with debug
+    /// assertions also when `remaining` is not above zero.
     #[inline(always)]
     pub fn rest(
         &mut self,
@@ -393,6 +405,9 @@ impl SymbolBook {
     }
 
     /// Takes a resting order of this book out.
+    ///
+    /// # Panics
+    /// It may when no order of this book rests at `handle`; if it does not, it leaves the book in no order.
     #[inline(always)]
     pub fn remove(&mut self, pools: &mut BookPools, handle: Handle) {
         self.take_away(pools, handle);
@@ -445,6 +460,10 @@ impl SymbolBook {
 
     /// Lowers what a resting order of this book has open to `remaining`, above zero; it keeps its
     /// place in the queue.
+    ///
+    /// # Panics
+    /// It may when no order of this book rests at `handle`, or `remaining` is not below what it has open; if it does
+    /// not, it leaves the book in no order.
     pub fn reduce(&mut self, pools: &mut BookPools, handle: Handle, remaining: Qty) {
         let order = &mut pools.orders[handle.0];
         debug_assert!(remaining.is_positive() && remaining < order.remaining);

@@ -88,6 +88,59 @@ pub struct RecordLimits {
 }
 
 /// A venue.
+///
+/// It begins empty, and is made by commands of the engine's own, from
+/// [`SessionId::ENGINE`](touchline_protocol::units::SessionId::ENGINE), which a default header names: the rules, one
+/// version after the other; then the limits, which take the memory; then assets, symbols, accounts and keys. What one
+/// command leaves to be done goes on with each `RunPending`, of sequence 0, while there is
+/// [some](Self::pending_head).
+///
+/// ```
+/// use touchline_core::{Applied, Context, Core, OUTBOX_BYTES_MAX, Outbox, RULES_MAX, Reject};
+/// use touchline_protocol::message::command::{DefineAsset, Limits, RunPending, SetLimits, SetRules};
+/// use touchline_protocol::message::decode::Command;
+/// use touchline_protocol::text::AssetName;
+/// use touchline_protocol::units::Position;
+///
+/// let mut core = Core::new();
+/// let mut memory = vec![0_u64; OUTBOX_BYTES_MAX.div_ceil(8)];
+/// let mut position = 0;
+/// let mut apply = |core: &mut Core, command: &Command<'_>| -> Result<(), Reject> {
+///     position += 64;
+///     let context = Context { position: Position(position), time_ns: 1_700_000_000_000_000_000 };
+///     let mut outbox = Outbox::new(bytemuck::cast_slice_mut(&mut memory));
+///     assert_eq!(core.apply(&context, command, &mut outbox)?, Applied::Committed);
+///     // The events are in `outbox`.
+///     while core.pending_head().is_some() {
+///         outbox.clear();
+///         core.apply(&context, &Command::RunPending(&RunPending::default()), &mut outbox)?;
+///     }
+///     Ok(())
+/// };
+/// for rules in 1..=RULES_MAX {
+///     apply(&mut core, &Command::SetRules(&SetRules { rules, ..Default::default() }))?;
+/// }
+/// let limits = Limits {
+///     assets: 2,
+///     symbols: 1,
+///     accounts: 10,
+///     keys: 10,
+///     sessions: 10,
+///     open_orders: 1000,
+///     price_levels: 1000,
+///     pending_work: 8,
+///     max_steps: 256,
+///     interval_0_seconds: 10,
+///     interval_1_seconds: 86_400,
+///     ..Default::default()
+/// };
+/// apply(&mut core, &Command::SetLimits(&SetLimits { limits, ..Default::default() }))?;
+/// let name = AssetName::new("BTC").expect("a short name");
+/// let asset = DefineAsset { name, precision: 8, ..Default::default() };
+/// apply(&mut core, &Command::DefineAsset(&asset))?;
+/// assert!(core.find_asset(&name).is_some());
+/// # Ok::<(), Reject>(())
+/// ```
 #[derive(Debug)]
 pub struct Core {
     rules: u32,

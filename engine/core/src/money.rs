@@ -8,8 +8,8 @@ use touchline_protocol::units::UNITS_PER_WHOLE;
 
 /// Most of one asset that the venue holds, and largest notional of one order, 10⁻⁸.
 ///
-/// Half of the range of `i64`: see `Accounts` for why no balance, and
-/// `ActiveOrder` for why no executed quote, can then leave the range.
+/// Half of the range of `i64`: a deposit that would bring more in is rejected, so no balance goes beyond it, and what
+/// an order has executed in quote is at most twice as much.
 pub const AMOUNT_MAX: i64 = i64::MAX / 2;
 
 /// A notional at 10⁻¹⁶ divided by 10⁸, truncated.

@@ -106,7 +106,9 @@ impl Core {
         }
     }
 
-    /// The pending work that the next `RunPending` continues.
+    /// The pending work that the next `RunPending` continues. While there is some, that command is to be applied again
+    /// and again, with sequence 0: other commands on the symbol are rejected until then
+    /// ([`has_pending`](Self::has_pending)).
     #[must_use]
     pub fn pending_head(&self) -> Option<PendingHead> {
         self.pending.next().map(|pending| {
@@ -115,7 +117,9 @@ impl Core {
         })
     }
 
-    /// True when a command on the symbol must wait for pending work.
+    /// True when a command on the symbol must wait for pending work: it would be rejected with
+    /// [`LogUnavailable`](touchline_protocol::message::enums::RejectReason::LogUnavailable), and so would one on every
+    /// symbol while any has some.
     #[must_use]
     pub fn has_pending(&self, id: SymbolId) -> bool {
         self.symbols

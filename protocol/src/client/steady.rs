@@ -71,6 +71,10 @@ struct Undecided {
 /// 4. Behind another gap, or a loss, it begins anew.
 ///
 /// Over shared memory there is no replay: the log itself has them, or another session of the account over a stream asks.
+///
+/// Dropping it gives up without a word what still waits: commands without an answer ([`undecided`](Self::undecided)),
+/// of which the engine may have some and will decide them all the same, and those that have not left it yet, which
+/// nobody will. Who wants to know polls until there are none.
 pub struct SteadyClient {
     options: ClientOptions,
     client: Option<Client>,

@@ -348,7 +348,8 @@ wire_enum! {
         /// A definition contradicts itself; `detail` is the number of the field: its place behind the command
         /// header from 0, reserved ones counted, and those of a symbol's filters one by one.
         InvalidDefinition = 47,
-        /// The log cannot take more now (disk behind, failed or full).
+        /// The log cannot take more now (disk behind, failed or full). Of a core that is used by itself: the symbol has
+        /// work pending, which `RunPending` is to go on with first.
         LogUnavailable = 48,
         /// Price times quantity is below the smallest amount.
         NotionalTooSmall = 49,

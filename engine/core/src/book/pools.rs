@@ -53,6 +53,9 @@ impl BookPools {
     }
 
     /// The order at `handle`, which must rest.
+    ///
+    /// # Panics
+    /// It may when none rests there; if it does not, what it gives means nothing.
     #[must_use]
     #[inline]
     pub fn order(&self, handle: Handle) -> RestingView {
