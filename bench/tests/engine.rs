@@ -224,8 +224,10 @@ fn round_trips_through_the_engine_are_measured() {
     let p50 = |kind: &str| report["median"][kind]["p50"].as_u64().unwrap();
     assert_eq!(report["ratios"]["order_to_ring"], median_ratio([(p50("order"), p50("ring"))]));
     assert_eq!(report["goals"], Value::Array(Vec::new()), "of what waits adaptively");
-    let hop = report["median"]["hop"]["p50"].as_u64().unwrap();
-    assert_eq!(report["hop_goal"]["reached"], hop <= 6_000, "{:#}", report["hop_goal"]);
+    for (goal, kind) in ["hop", "hop_due"].into_iter().enumerate() {
+        let goal = &report["hop_goals"][goal];
+        assert_eq!(goal["reached"], p50(kind) <= 6_000, "{goal:#}");
+    }
     assert!(report["scratch"]["file_system"].is_string());
 }
 
@@ -236,11 +238,13 @@ fn orders_over_tcp_are_measured_beside_echoes() {
     let report = json(&output);
     assert_eq!(output.status.code(), Some(0), "{report:#}");
     let p50 = |kind: usize| report["median"][kind]["p50"].as_u64().unwrap();
-    for kind in 0..5 {
+    // Of the two with two threads, the quicker one.
+    let t2 = [1, 2].into_iter().min_by_key(|&kind| p50(kind)).unwrap();
+    for kind in 0..6 {
         // Of so few messages there is no p99, and no ratio of one.
         assert_eq!(report["median"][kind]["count"], 20, "{report:#}");
         assert!(report["median"][kind]["p99"].is_null() && report["p99_to_t2"][kind].is_null());
-        for (ratio, beside) in [("p50_to_t", 0), ("p50_to_t2", 1)] {
+        for (ratio, beside) in [("p50_to_t", 0), ("p50_to_t2", t2)] {
             assert_eq!(report[ratio][kind], median_ratio([(p50(kind), p50(beside))]), "{kind}");
         }
     }
@@ -353,7 +357,7 @@ fn the_feed_and_hostile_clients_are_measured() {
     let output = bench(&engine, &["hostile", "--runs", "1", "--messages", "100", "--json"]);
     let report = json(&output);
     assert!(output.status.success(), "{report}");
-    assert_eq!(judged(&report), (6, 0));
+    assert_eq!(judged(&report), (12, 0));
     for carrier in 0..2 {
         for kind in 0..7 {
             assert_eq!(report["median"][carrier][kind]["count"], 100, "{report}");

@@ -13,6 +13,7 @@ use std::{
 use touchline_protocol::{
     log::{
         SEGMENT_FOLDER,
+        control::LogState,
         place::SHARED_MEMORY,
         reader::{Follow, LogReader, ReadError},
         segment::{LogIdentity, SegmentError},
@@ -143,16 +144,17 @@ pub fn inspect(
     // A reader finds the live window. What lies above its watermark is in motion, or for the next start to bring
     // to disk.
     let mut reader = LogReader::open(data, Follow::Durable)?;
-    let mut pass = None;
+    let (mut pass, mut is_heard) = (None, false);
     loop {
         let signs = reader.signs_of_life();
-        let look = Look::at(data, &reader)?;
+        let look = Look::at(data, &reader, is_heard)?;
         let (read, verdict) = look.go_on(data, pass.take(), visit)?;
         // Behind the watermark that was seen lies then what an engine has written since, which is not what that
         // watermark is to be held against.
         if look.has_left_window() && has_gone_on(&reader, signs) {
             pass = Some(read);
-            reader.attach()?;
+            // Of the same window: whoever writes there runs, whatever its clock says of its last sign of life.
+            is_heard = !reader.attach()? && reader.state() != Some(LogState::Stopped);
             continue;
         }
         let verdict = match verdict {
@@ -236,9 +238,13 @@ struct Pass {
 }
 
 impl Look {
-    /// Looks at the log in the data folder `data`, to whose window `reader` is attached.
-    fn at(data: &Path, reader: &LogReader) -> Result<Self, InspectError> {
-        let window = WindowSeen::of(reader);
+    /// Looks at the log in the data folder `data`, to whose window `reader` is attached, and of which it is known if an
+    /// engine that writes it `is_heard`.
+    fn at(data: &Path, reader: &LogReader, is_heard: bool) -> Result<Self, InspectError> {
+        let mut window = WindowSeen::of(reader);
+        if let (Some(seen), true) = (&mut window, is_heard) {
+            seen.engine = EngineState::Running;
+        }
         let is_seen = window.is_some_and(|window| window.engine != EngineState::Gone);
         let has_unseen_engine = !is_seen && has_engine(data);
         let segments = segments_for_reading(data)?;

@@ -57,10 +57,13 @@ impl Hop {
         for trip in 0..warm_up + trips {
             interrupt::check()?;
             let begin = match interval {
-                Some(interval) => first + interval * trip,
+                Some(interval) => {
+                    let due = first + interval * trip;
+                    wait_until(due);
+                    due
+                }
                 None => Instant::now(),
             };
-            wait_until(begin);
             let id = self.trip(bytemuck::bytes_of(&order(self.key, Side::Buy)))?;
             let took = begin.elapsed();
             let canceled = self.trip(bytemuck::bytes_of(&cancel(self.key, id)))?;

@@ -21,7 +21,7 @@ use crate::orders::{cancel, order};
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// Before an order is due the thread sleeps no closer to it than this, because waking up takes some 60 µs. What is left
-/// of it is not slept, so it is no more than a fifth of an interval.
+/// of it is not slept: of an interval of no more than this, nothing.
 const WAKE_UP_MARGIN: Duration = Duration::from_micros(100);
 
 /// A trader's session.

@@ -118,8 +118,8 @@ impl Core {
     }
 
     /// True when a command on the symbol must wait for pending work: it would be rejected with
-    /// [`LogUnavailable`](touchline_protocol::message::enums::RejectReason::LogUnavailable), and so would one on every
-    /// symbol while any has some.
+    /// [`LogUnavailable`](touchline_protocol::message::enums::RejectReason::LogUnavailable), and so would one that is
+    /// about all symbols while any has some.
     #[must_use]
     pub fn has_pending(&self, id: SymbolId) -> bool {
         self.symbols

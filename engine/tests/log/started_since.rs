@@ -1,12 +1,18 @@
 //! A pass over a log behind whose window an engine goes on meanwhile: what that one writes is no damage of what
 //! the window was the last of.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 use std::{fs, os::unix::fs::FileExt};
 
 use touchline_engine::inspect::{EngineState, Inspection, Verdict, inspect};
 use touchline_protocol::units::Position;
 
 use crate::support::{Place, Random, SEGMENT, Venue};
+
+/// So long the test of an endless pass goes on.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The process that the control page names is no more: it stands at 64.
 fn forget_process(place: &Place) {
@@ -122,6 +128,37 @@ fn damage_of_what_an_engine_has_written_that_started_during_a_pass_is_found() {
         assert_eq!(position, Position(bad));
         assert!(attested.0 > bad && attested <= Position(durable.0));
     }
+}
+
+/// By its clock, which is behind this machine's, its last sign of life is always too long ago.
+#[test]
+fn an_engine_whose_clock_is_behind_is_known_by_what_it_does_during_a_pass() {
+    let place = Place::new();
+    let mut random = Random::new(97);
+    let mut venue = place.open();
+    venue.submit_up_to(&mut random, SEGMENT + SEGMENT / 4);
+    venue.settle();
+    let control = &venue.log.control;
+    control.set_heartbeat(1);
+    let is_over = AtomicBool::new(false);
+    let begun = Instant::now();
+    let (count, found) = thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut beat = 2;
+            // Not for ever, so that a pass that does not end is told as one.
+            while !is_over.load(Ordering::Relaxed) && begun.elapsed() < PATIENCE {
+                control.set_heartbeat(beat);
+                beat += 1;
+                thread::yield_now();
+            }
+        });
+        let looked = look(&place, || {});
+        is_over.store(true, Ordering::Relaxed);
+        looked
+    });
+    assert_eq!(found.verdict, Verdict::Sound);
+    assert_eq!(found.window.map(|window| window.engine), Some(EngineState::Running));
+    assert_eq!(count, venue.model.records.len());
 }
 
 #[test]
