@@ -214,8 +214,7 @@ fn of_memory(report: &CoreReport) -> Vec<Goal> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::measure::Outcome;
-    use super::super::report::{Batches, Cell, Memory, Row, WrongBatches};
+    use super::super::report::{Batches, Memory, Row, WrongBatches};
     use super::*;
     use crate::latency::Percentiles;
 
@@ -224,14 +223,8 @@ mod tests {
         TouchlineHandles, TouchlineNoLookAhead,
     };
 
-    fn row(flow: &str, cells: &[(EngineKind, Option<u64>)]) -> Row {
-        let outcome =
-            |time: Option<u64>| time.map_or(Outcome::Wrong(1, "x".to_owned()), Outcome::Right);
-        let cells = cells
-            .iter()
-            .map(|&(engine, time)| Cell { engine, rounds: vec![outcome(time)] })
-            .collect();
-        Row { flow: flow.to_owned(), operations: LEAST_OPERATIONS, trades: 0, cells }
+    fn row(flow: &str, times: &[(EngineKind, Option<u64>)]) -> Row {
+        Row::of(flow, LEAST_OPERATIONS, times)
     }
 
     fn report(rows: Vec<Row>) -> CoreReport {

@@ -68,6 +68,18 @@ pub struct Row {
     pub cells: Vec<Cell>,
 }
 
+#[cfg(test)]
+impl Row {
+    /// One round of so many operations, in ps per operation; without a time the results are wrong.
+    pub(super) fn of(flow: &str, operations: usize, times: &[(EngineKind, Option<u64>)]) -> Self {
+        let outcome =
+            |time: Option<u64>| time.map_or(Outcome::Wrong(1, "x".to_owned()), Outcome::Right);
+        let cell = |&(engine, time)| Cell { engine, rounds: vec![outcome(time)] };
+        let cells = times.iter().map(cell).collect();
+        Self { flow: flow.to_owned(), operations, trades: 0, cells }
+    }
+}
+
 /// Durations of batches of 64 operations of one engine, medians over the rounds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Batches {

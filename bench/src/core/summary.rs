@@ -200,19 +200,12 @@ fn batches_p99_9(report: &CoreReport) -> Option<Comparison> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::measure::Outcome;
     use super::super::report::{Batches, WrongBatches};
     use super::*;
     use crate::latency::Percentiles;
 
-    fn row(flow: &str, cells: &[(EngineKind, Option<u64>)]) -> Row {
-        let outcome =
-            |time: Option<u64>| time.map_or(Outcome::Wrong(1, "x".to_owned()), Outcome::Right);
-        let cells = cells
-            .iter()
-            .map(|&(engine, time)| Cell { engine, rounds: vec![outcome(time)] })
-            .collect();
-        Row { flow: flow.to_owned(), operations: 1, trades: 0, cells }
+    fn row(flow: &str, times: &[(EngineKind, Option<u64>)]) -> Row {
+        Row::of(flow, 1, times)
     }
 
     use EngineKind::{Lobster, Matchcore, Textbook, Touchline};
